@@ -1,0 +1,1 @@
+"""The suites: one YAML file each."""

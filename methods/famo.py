@@ -1,0 +1,108 @@
+"""FAMO: balance the rates at which the log-losses fall, from the losses alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mobench.errors import MethodError, NonFiniteError
+from mobench.method import Method, Step, Vector
+from mobench.registry import register
+from mobench.settings import real
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+"""Adam's constants in the update of ξ."""
+
+
+@register
+class FAMO(Method):
+    """Fast adaptive multitask optimization. With the gaps x_i = ℓ_i − b_i and z = softmax(ξ),
+
+        w_i = (z_i / x_i) / Σ_j (z_j / x_j),     d = Σ_i w_i g_i,
+
+    a multiple of the gradient of Σ_i z_i log x_i. After the update the losses on the same batch
+    show how fast each log-gap fell, δ_i = log x_i − log x_i⁺, and ξ takes one Adam step (learning
+    rate 0.025, β = (0.9, 0.999), ε = 1e-8, ξ_0 = 0) along
+
+        J(ξ)ᵀ δ + γ ξ,     (Jᵀδ)_i = z_i (δ_i − Σ_j z_j δ_j),
+
+    so that an objective that fell slower than the average gains weight. γ is Adam's classical weight
+    decay, added to the gradient.
+
+    b_i is the objective's stated lower bound, and `unknown_bound` where none is stated (0: the
+    paper's assumption of non-negative losses). A gap is never below `floor`; a loss at or below its
+    bound then takes nearly all the weight and δ_i = 0, and the steps on which this happens are
+    counted in the run's diagnostics as `floored`.
+
+    Reads only losses: one backward pass of the weighted loss, and one more forward pass.
+
+    Scale: weights are positive and sum to one; with one objective w = 1.
+    """
+
+    reference = "B. Liu, Y. Feng, P. Stone and Q. Liu (2023). FAMO: Fast Adaptive Multitask Optimization. NeurIPS."
+
+    gamma: float = real(1e-3, low=0.0, meaning="γ, weight decay of ξ")
+    lr: float = real(0.025, low=0.0, meaning="Adam's learning rate for ξ")
+    floor: float = real(1e-8, low=0.0, low_open=True, meaning="smallest distance of a loss from its lower bound")
+    unknown_bound: float = real(0.0, meaning="lower bound of an objective that states none")
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self._start(0)
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        self._start(k)
+
+    def _start(self, k: int) -> None:
+        self.xi = [0.0] * k
+        self.mean = [0.0] * k
+        self.square = [0.0] * k
+        self.updates = 0
+        self.softmax: list[float] = []
+        self.bounds: list[float] = []
+        self.log_gaps: list[float] = []
+
+    def weights(self, step: Step) -> list[float]:
+        losses: list[float] = step.losses.tolist()
+        if len(losses) != len(self.xi):
+            raise MethodError(f"famo was reset for {len(self.xi)} objectives and got {len(losses)}")
+        unknown = self.unknown_bound
+        self.bounds = [unknown if bound == -math.inf else bound for bound in step.lower_bounds.tolist()]
+        gaps = self._gaps(losses)
+        step.note(floored=min(gaps) == self.floor)
+        top = max(self.xi)
+        powers = [math.exp(xi - top) for xi in self.xi]
+        total = math.fsum(powers)
+        self.softmax = [power / total for power in powers]
+        self.log_gaps = [math.log(gap) for gap in gaps]
+        rates = [z / gap for z, gap in zip(self.softmax, gaps, strict=True)]
+        normaliser = math.fsum(rates)
+        return [rate / normaliser for rate in rates]
+
+    def observe(self, losses_after: Vector) -> None:
+        if not self.log_gaps:
+            raise MethodError("famo observes the losses after a step; it has taken none since its reset")
+        after = [math.log(gap) for gap in self._gaps(losses_after.tolist())]
+        delta = [before - now for before, now in zip(self.log_gaps, after, strict=True)]
+        average = math.fsum(z * change for z, change in zip(self.softmax, delta, strict=True))
+        self._adam([z * (change - average) for z, change in zip(self.softmax, delta, strict=True)])
+
+    def _gaps(self, losses: list[float]) -> list[float]:
+        """Return ℓ_i − b_i, at least `floor`."""
+        if not all(map(math.isfinite, losses)):
+            raise NonFiniteError(f"famo needs finite losses and got {losses}")
+        return [max(loss - bound, self.floor) for loss, bound in zip(losses, self.bounds, strict=True)]
+
+    def _adam(self, gradient: list[float]) -> None:
+        """Take one Adam step on ξ."""
+        self.updates += 1
+        rate = self.lr / (1.0 - BETA1**self.updates)
+        correction = 1.0 - BETA2**self.updates
+        for i, raw in enumerate(gradient):
+            decayed = raw + self.gamma * self.xi[i]
+            self.mean[i] = BETA1 * self.mean[i] + (1.0 - BETA1) * decayed
+            self.square[i] = BETA2 * self.square[i] + (1.0 - BETA2) * decayed * decayed
+            self.xi[i] -= rate * self.mean[i] / (math.sqrt(self.square[i] / correction) + EPSILON)

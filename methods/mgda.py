@@ -1,0 +1,64 @@
+"""MGDA: the minimum-norm element of the gradients' convex hull."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mobench.errors import NonFiniteError
+from mobench.method import Method, Step, Vector
+from mobench.registry import register
+from mobench.settings import choice
+from mobench.solvers import min_norm_point
+
+SMALLEST_LOSS = 1e-8
+"""A loss that is closer to its lower bound than this is taken to be this far from it."""
+
+
+@register
+class MGDA(Method):
+    """Step along the shortest convex combination of the (normalised) gradients:
+
+        α = argmin { ‖Σ_i α_i g_i / n_i‖ : α ≥ 0, Σ_i α_i = 1 },     d = Σ_i (α_i / n_i) g_i.
+
+    The result has g_i·d / n_i ≥ ‖d‖² for every i: no objective ascends, and d = 0 exactly at
+    Pareto-stationary points. The divisors are
+
+        none:   n_i = 1,                   l2:     n_i = ‖g_i‖,
+        loss:   n_i = ℓ_i − b_i,           loss+:  n_i = (ℓ_i − b_i) ‖g_i‖,
+
+    b_i the objective's lower bound (0 where none is known), the difference never below 1e-8. A zero
+    gradient keeps its length: its norm counts as one. α is applied to the gradients it was computed
+    for, the normalised ones; applying it to the raw losses would lose the descent property.
+
+    Scale: α sums to one, so that ‖d‖ is at most the smallest ‖g_i‖/n_i; with l2 it is at most one.
+    With one objective d = g_1/n_1.
+    """
+
+    reference = (
+        "J.-A. Désidéri (2012). Multiple-gradient descent algorithm (MGDA) for multiobjective optimization. "
+        "Comptes Rendus Mathematique 350; normalisations: O. Sener and V. Koltun (2018). "
+        "Multi-Task Learning as Multi-Objective Optimization. NeurIPS."
+    )
+
+    normalization: str = choice(
+        "none", ("none", "l2", "loss", "loss+"), meaning="what each gradient is divided by before the hull is taken"
+    )
+
+    def weights(self, step: Step) -> Vector:
+        gram = step.gram
+        if self.normalization == "none":
+            return min_norm_point(gram)
+        divisors = self._divisors(step)
+        return min_norm_point(gram / np.outer(divisors, divisors)) / divisors
+
+    def _divisors(self, step: Step) -> Vector:
+        divisors = np.ones(step.k)
+        if self.normalization in ("l2", "loss+"):
+            norms = np.sqrt(np.diagonal(step.gram))
+            divisors = np.where(norms > 0.0, norms, 1.0)
+        if self.normalization in ("loss", "loss+"):
+            if not np.isfinite(step.losses).all():
+                raise NonFiniteError(f"mgda needs finite losses and got {step.losses.tolist()}")
+            bounds = np.where(np.isneginf(step.lower_bounds), 0.0, step.lower_bounds)
+            divisors = divisors * np.maximum(step.losses - bounds, SMALLEST_LOSS)
+        return divisors

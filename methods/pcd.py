@@ -1,0 +1,160 @@
+"""PCD: follow the primary gradient as closely as the secondaries' progress allows."""
+
+from __future__ import annotations
+
+import math
+from operator import mul, truediv
+from typing import Any
+
+import numpy as np
+
+from mobench.errors import MethodError, UserError
+from mobench.method import Matrix, Method, Step
+from mobench.registry import register
+from mobench.settings import choice, real, reals
+from mobench.solvers import RESOLUTION, largest_feasible_tau_fraction, project_primary
+
+
+@register
+class PCD(Method):
+    """Priority-constrained descent. With normalised gradients g̃_i = s_i g_i, project the primary's:
+
+        d̃ = argmin ½ ‖d − g̃_1‖²   s.t.   g̃_j·d ≥ τ_j ‖g̃_j‖²  for every secondary j,      (Eq. 4)
+
+    so that d̃ = g̃_1 + Σ_j μ_j g̃_j with multipliers μ ≥ 0 that vanish where a constraint is slack.
+    For τ > 0 it is zero only where every gradient is zero; for τ = 0 only at Pareto-stationary points.
+
+    `normalization`, with v_i the exponential moving average of ‖g_i‖² and v̂_i = v_i / (1 − β^t):
+
+        ema:   s_i = (v̂_i + ε)^(−1/2),  or (v̂_i (1 + ε))^(−1/2) with `epsilon_form=relative`, whose
+               direction does not change at all when an objective is multiplied by a constant;
+        unit:  s_i = 1 / ‖g_i‖;         none:  s_i = 1.
+
+    A gradient that has been zero throughout has s_i = 1.
+
+    Infeasible (possible for K ≥ 3, where secondaries are positively dependent): d̃ = g̃_1 for that
+    step, or with `infeasible=scale_tau` the projection at the largest feasible fraction of τ. Such
+    steps are counted in `infeasible_steps`, and in the run's diagnostics as `infeasible`.
+
+    Scale: `rescale=primary` returns d̃ at the primary gradient's length, ‖d‖ = ‖g_1‖, which makes
+    one objective plain gradient descent. It also stops where g_1 = 0, although d̃, a combination of
+    the secondaries, need not be zero there; `rescale=none` returns d̃ itself, whose length is about
+    one under `ema` and `unit`, and goes on. Where gradients cancel and leave ‖d̃‖ < 1e-7 ‖g̃_1‖, the
+    Gram matrix no longer holds its length: d̃ then counts as zero for τ = 0, and for τ > 0 it is
+    stretched as if it were that long, so that rounding is never blown up to a step.
+
+    Diagnostics: `active` constraints, `infeasible`, `deviation` ‖d − g_1‖/‖g_1‖, `alignment`
+    cos(d, g_1), and the `multipliers` μ.
+    """
+
+    reference = (
+        "D. Varam and M. I. AlHajri (2026). Not All Objectives Are Born Equal: Priority-Constrained Descent "
+        "for Hierarchical Multi-Objective Optimization."
+    )
+
+    tau: float | tuple[float, ...] = reals(
+        0.02, low=0.0, high=1.0, meaning="τ, guaranteed share of each secondary's largest progress"
+    )
+    normalization: str = choice("ema", ("ema", "unit", "none"), meaning="how gradients are brought to one scale")
+    beta: float = real(0.999, low=0.0, high=1.0, low_open=True, high_open=True, meaning="decay β of ema")
+    epsilon: float = real(1e-8, low=0.0, meaning="stabiliser ε of ema")
+    epsilon_form: str = choice("additive", ("additive", "relative"), meaning="ema divides by √(v̂+ε) or √(v̂(1+ε))")
+    rescale: str = choice("primary", ("primary", "none"), meaning="length of the update: that of g_1, or of d̃")
+    infeasible: str = choice(
+        "primary", ("primary", "scale_tau"), meaning="where no direction satisfies all constraints"
+    )
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        for name in ("beta", "epsilon", "epsilon_form"):
+            if self.normalization != "ema" and getattr(self, name) != self.settings[name].default:
+                raise UserError(
+                    f"pcd.{name}={getattr(self, name)} has no effect with pcd.normalization={self.normalization}; "
+                    "leave it out, or use pcd.normalization=ema"
+                )
+        self._start(1)
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        if isinstance(self.tau, tuple) and len(self.tau) != k - 1:
+            raise UserError(
+                f"pcd.tau={list(self.tau)} has {len(self.tau)} values for {k - 1} secondary objectives; "
+                "pcd.tau takes one number for all, or one for each"
+            )
+        self._start(k)
+
+    def _start(self, k: int) -> None:
+        self.steps = 0
+        self.infeasible_steps = 0
+        self.averages = [0.0] * k
+
+    def weights(self, step: Step) -> list[float]:
+        gram = step.gram
+        rows: list[list[float]] = gram.tolist()
+        squares = [row[i] for i, row in enumerate(rows)]
+        if len(squares) != len(self.averages):
+            raise MethodError(f"pcd was reset for {len(self.averages)} objectives and got {len(squares)}")
+        scales = self._scales(squares)
+        # Dividing the program by s_1 gives the same program on the raw gradients with τ_j s_j / s_1 for τ_j.
+        first = scales[0]
+        ratios = [scale / first for scale in scales[1:]]
+        tolerances = self.tau if isinstance(self.tau, tuple) else (self.tau,) * len(ratios)
+        multipliers, tau, feasible = self._project(gram, [*map(mul, tolerances, ratios)])
+
+        # g_1·d and ‖d‖² for d = g_1 + Σ_j μ_j g_j: where μ_j > 0 the constraint binds, g_j·d = τ_j ‖g_j‖².
+        primary = squares[0]
+        along, demanded, active = primary, 0.0, 0
+        for multiplier, product, threshold, square in zip(multipliers, rows[0][1:], tau, squares[1:], strict=True):
+            if multiplier > 0.0:
+                active += 1
+                along += multiplier * product
+                demanded += multiplier * threshold * square
+        squared_length = along + demanded
+        resolved = squared_length > RESOLUTION * primary
+
+        if self.rescale == "none":
+            scale = first
+        elif resolved:
+            scale = math.sqrt(primary / squared_length)
+        else:
+            scale = RESOLUTION**-0.5 if demanded > 0.0 and primary > 0.0 else 0.0
+        step.note(active=active, infeasible=not feasible, multipliers=np.array([*map(truediv, multipliers, ratios)]))
+        if resolved and primary > 0.0:
+            step.note(
+                deviation=math.sqrt(max(0.0, 1.0 + scale * (scale * squared_length - 2.0 * along) / primary)),
+                alignment=along / math.sqrt(squared_length * primary),
+            )
+        return [scale, *[scale * multiplier for multiplier in multipliers]]
+
+    def _scales(self, squares: list[float]) -> list[float]:
+        """Return the factors s_i of this step's normalised gradients."""
+        if self.normalization == "none":
+            return [1.0] * len(squares)
+        if self.normalization == "unit":
+            return [1.0 / math.sqrt(square) if square > 0.0 else 1.0 for square in squares]
+        self.steps += 1
+        beta = self.beta
+        share = 1.0 - beta
+        corrected = 1.0 / (1.0 - beta**self.steps)
+        if self.epsilon_form == "additive":
+            added = self.epsilon
+        else:
+            added, corrected = 0.0, corrected * (1.0 + self.epsilon)
+        averages, scales = self.averages, []
+        for i, square in enumerate(squares):
+            averages[i] = average = beta * averages[i] + share * square
+            normaliser = average * corrected + added
+            scales.append(1.0 / math.sqrt(normaliser) if normaliser > 0.0 else 1.0)
+        return scales
+
+    def _project(self, gram: Matrix, tau: list[float]) -> tuple[list[float], list[float], bool]:
+        """Return the multipliers of the raw gradients, the τ they meet, and whether that is the τ asked for."""
+        projection = project_primary(gram, tau)
+        if projection.feasible:
+            return projection.multipliers.tolist(), tau, True
+        self.infeasible_steps += 1
+        if self.infeasible == "primary":
+            return [0.0] * len(tau), tau, False
+        fraction = largest_feasible_tau_fraction(gram, tau)
+        tau = [fraction * value for value in tau]
+        return project_primary(gram, tau).multipliers.tolist(), tau, False

@@ -1,0 +1,39 @@
+"""PCGrad: project conflicting gradients off each other, then sum."""
+
+from __future__ import annotations
+
+from mobench.method import Method, Step, Vector
+from mobench.registry import register
+from mobench.solvers import surgery
+
+
+@register
+class PCGrad(Method):
+    """Gradient surgery. For every i, starting from g_i' = g_i and for each j ≠ i in random order,
+
+        g_i' ← g_i' − (g_i'·g_j / ‖g_j‖²) g_j    where g_i'·g_j < 0,        d = Σ_i g_i'.
+
+    The order is drawn anew at every step and separately for every i, from the run's own stream. A
+    zero gradient conflicts with nothing. With two objectives there is only one order and nothing is
+    drawn.
+
+    Scale: a sum, not a mean. Without conflict d = Σ_i g_i, K times the mean gradient; with one
+    objective d = g_1.
+    """
+
+    reference = (
+        "T. Yu, S. Kumar, A. Gupta, S. Levine, K. Hausman and C. Finn (2020). "
+        "Gradient Surgery for Multi-Task Learning. NeurIPS."
+    )
+
+    def weights(self, step: Step) -> Vector:
+        return surgery(step.gram, self._orders(step.k))
+
+    def _orders(self, k: int) -> list[list[int]]:
+        """Return, for every i, a uniformly random order of the other objectives."""
+        if k <= 2:
+            return [[1 - i] for i in range(k)] if k == 2 else [[]]
+        keys = self.rng.random((k, k))
+        keys.ravel()[:: k + 1] = 2.0  # above every other key: i itself is sorted last, and cut off
+        orders: list[list[int]] = keys.argsort(axis=1)[:, :-1].tolist()
+        return orders

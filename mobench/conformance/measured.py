@@ -1,0 +1,205 @@
+"""What describes a method without judging it: what it reads, its symmetry, scale and descent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from mobench.conformance.finding import Check, Verdict
+from mobench.conformance.scenes import Scene, Watcher, advance, random_scenes, trajectory, update
+from mobench.conformance.subject import Subject
+from mobench.method import Vector
+
+SAME = 1e-9
+"""Directions (of length one) that differ by less count as equal."""
+
+DRAWS = 500
+"""How often a random method is asked when only the distribution of its answers can be compared."""
+
+
+def reads(subject: Subject) -> Verdict:
+    """Report what the method reads, which decides what a step costs."""
+    k = subject.typical
+    method = subject.started(k)
+    read: set[str] = set()
+    for iteration, scene in enumerate(random_scenes(k, 4 * k, 3)):
+        watcher = Watcher(scene)
+        advance(method, scene, iteration, watcher)
+        read |= watcher.read
+    free = not read & {"gram", "gradients"}
+    cost = "one backward pass of the weighted loss" if free else "every objective's gradient"
+    after = ", and the losses once more after it" if method.overrides("observe") else ""
+    what = ", ".join(sorted(read)) or "nothing"
+    return Verdict(free, what, f"reads {what}; a step costs {cost}{after}")
+
+
+def _compare(subject: Subject, change: Callable[[Scene], Scene]) -> float:
+    """Return how far the update's direction moves when scenes are changed, up to 2."""
+    k = subject.typical
+    scenes = random_scenes(k, 4 * k, 5)
+    before = trajectory(subject.started(k), scenes)
+    after = trajectory(subject.started(k), [change(scene) for scene in scenes])
+    return max(float(np.linalg.norm(_unit(a) - _unit(b))) for a, b in zip(before, after, strict=True))
+
+
+def _unit(vector: Vector) -> Vector:
+    length = np.linalg.norm(vector)
+    return vector / length if length > 0.0 else vector
+
+
+def _symmetry(subject: Subject, orders: Sequence[Sequence[int]], which: str) -> Verdict:
+    if subject.is_random:
+        return _symmetry_in_distribution(subject, orders, which)
+    moved = max(_compare(subject, partial(Scene.permuted, order=order)) for order in orders)
+    words = "does not change" if moved <= SAME else f"moves by {moved:.2g}"
+    return Verdict(moved <= SAME, moved, f"the direction {words} when {which} are put in another order")
+
+
+def _symmetry_in_distribution(subject: Subject, orders: Sequence[Sequence[int]], which: str) -> Verdict:
+    """Compare the means over many seeds, in units of their standard error."""
+    (scene,) = random_scenes(subject.typical, subject.typical, 1)
+    mean, variance = _moments(subject, scene, 0)
+    worst = 0.0
+    for order in orders:
+        other, spread = _moments(subject, scene.permuted(order), DRAWS)
+        rounding = 1e-12 * float(np.abs(scene.gradients).max())
+        worst = max(worst, float((np.abs(mean - other) / np.sqrt((variance + spread) / DRAWS + rounding**2)).max()))
+    words = "does not change" if worst < 5.0 else "changes"
+    sentence = (
+        f"the mean over {DRAWS} draws {words} when {which} are put in another order ({worst:.1f} standard errors)"
+    )
+    return Verdict(worst < 5.0, worst, sentence)
+
+
+def _moments(subject: Subject, scene: Scene, first_seed: int) -> tuple[Vector, Vector]:
+    draws = [update(subject.started(scene.k, first_seed + draw), scene) for draw in range(DRAWS)]
+    return np.mean(draws, axis=0), np.var(draws, axis=0)
+
+
+def symmetric(subject: Subject) -> Verdict:
+    """Measure whether all objectives, the primary too, may be put in any order."""
+    k = subject.typical
+    return _symmetry(subject, [range(k)[::-1], [*range(1, k), 0]], "all objectives")
+
+
+def symmetric_secondaries(subject: Subject) -> Verdict:
+    """Measure whether the secondaries may be put in any order."""
+    if subject.typical < 3:
+        return Verdict(True, 0.0, "there is only one secondary")
+    rest = list(range(1, subject.typical))
+    return _symmetry(subject, [[0, *rest[::-1]], [0, *rest[1:], rest[0]]], "the secondaries")
+
+
+def scale_invariant(subject: Subject) -> Verdict:
+    """Measure how far the direction moves when one objective is multiplied by 1e-3 or 1e3."""
+    k = subject.typical
+    moved = 0.0
+    for i in range(k):
+        for factor in (1e-3, 1e3):
+            factors = np.where(np.arange(k) == i, factor, 1.0)
+            moved = max(moved, _compare(subject, partial(Scene.rescaled, factors=factors)))
+    words = "does not change" if moved <= SAME else f"moves by up to {moved:.2g}"
+    return Verdict(moved <= SAME, moved, f"the direction {words} when one objective is multiplied by 1e-3 or 1e3")
+
+
+def homogeneous(subject: Subject) -> Verdict:
+    """Measure the power of c by which the update's length grows when every objective is multiplied by c."""
+    k = subject.typical
+    scenes = random_scenes(k, 4 * k, 5)
+    before = trajectory(subject.started(k), scenes)[-1]
+    after = trajectory(subject.started(k), [scene.rescaled(np.full(k, 10.0)) for scene in scenes])[-1]
+    lengths = float(np.linalg.norm(before)), float(np.linalg.norm(after))
+    if min(lengths) == 0.0:
+        return Verdict(None, None, "the update is zero")
+    degree = math.log10(lengths[1] / lengths[0])
+    return Verdict(abs(degree - 1.0) < 1e-6, degree, f"objectives times c give a length times c^{degree:.2f}")
+
+
+def length(subject: Subject) -> Verdict:
+    """Measure the update's length on orthonormal gradients: what one learning rate means."""
+    k = subject.typical
+    value = float(np.linalg.norm(update(subject.started(k), Scene.of(np.eye(k)))))
+    return Verdict(None, value, f"on {k} orthonormal gradients the update has length {value:.4g}")
+
+
+def _descent(subject: Subject, which: slice, words: str) -> Verdict:
+    """Count the random scenes in which none of the given objectives ascends."""
+    smallest, kept, total = 1.0, 0, 0
+    for k in subject.several:
+        for n in (k, 4 * k):
+            for scene in random_scenes(k, n, 100):
+                direction = _unit(update(subject.started(k), scene))
+                cosines = (scene.gradients @ direction / np.linalg.norm(scene.gradients, axis=1))[which]
+                smallest = min(smallest, float(cosines.min()))
+                kept += bool(cosines.min() >= -SAME)
+                total += 1
+    share = kept / total
+    return Verdict(
+        kept == total, share, f"{words} in {share:.1%} of {total} random cases (smallest cosine {smallest:.2g})"
+    )
+
+
+def descends(subject: Subject) -> Verdict:
+    """Measure how often no objective ascends."""
+    return _descent(subject, slice(None), "no objective ascends")
+
+
+def descends_primary(subject: Subject) -> Verdict:
+    """Measure how often the primary does not ascend."""
+    return _descent(subject, slice(0, 1), "the primary does not ascend")
+
+
+def descends_secondaries(subject: Subject) -> Verdict:
+    """Measure how often no secondary ascends."""
+    return _descent(subject, slice(1, None), "no secondary ascends")
+
+
+def _motion(subject: Subject, gradients: Vector, where: str) -> Verdict:
+    moved = float(np.linalg.norm(update(subject.started(len(gradients)), Scene.of(gradients))))
+    relative = moved / float(np.linalg.norm(gradients, axis=1).max())
+    words = "stops" if relative <= SAME else f"moves on (by {relative:.2g} of the longest gradient)"
+    return Verdict(relative <= SAME, relative, f"{words} {where}")
+
+
+def _simplex(k: int) -> Vector:
+    """Return k unit vectors that sum to zero, any k−1 of them independent."""
+    centred = np.eye(k) - 1.0 / k
+    return np.asarray(centred / np.linalg.norm(centred, axis=1, keepdims=True))
+
+
+def stops_balanced(subject: Subject) -> Verdict:
+    """Measure whether it stops where gradients of equal length cancel in sum."""
+    return _motion(subject, _simplex(subject.typical), "where the gradients sum to zero")
+
+
+def stops_unbalanced(subject: Subject) -> Verdict:
+    """Measure whether it stops where gradients of unequal lengths have zero in their convex hull."""
+    k = subject.typical
+    return _motion(subject, _simplex(k) * np.arange(1.0, k + 1.0)[:, None], "where zero is in the convex hull")
+
+
+def stops_primary(subject: Subject) -> Verdict:
+    """Measure whether it stops where the primary alone is stationary."""
+    k = subject.typical
+    gradients = np.eye(k)
+    gradients[0] = 0.0
+    return _motion(subject, gradients, "where only the primary gradient is zero")
+
+
+MEASURED: dict[str, Check[Subject]] = {
+    "reads only losses": reads,
+    "symmetric in all objectives": symmetric,
+    "symmetric in the secondaries": symmetric_secondaries,
+    "scale-invariant direction": scale_invariant,
+    "length follows the gradients": homogeneous,
+    "length on orthonormal gradients": length,
+    "no objective ascends": descends,
+    "the primary does not ascend": descends_primary,
+    "no secondary ascends": descends_secondaries,
+    "stops where gradients cancel": stops_balanced,
+    "stops where zero is in the hull": stops_unbalanced,
+    "stops at a stationary primary": stops_primary,
+}

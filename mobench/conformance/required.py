@@ -1,0 +1,173 @@
+"""What every method must do: answer degenerate input, refuse broken input, repeat itself, resume."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from pickle import PickleError
+from typing import Any
+
+import numpy as np
+
+from mobench.checkpoint import load_checkpoint, save_checkpoint
+from mobench.conformance.declared import declared_settings
+from mobench.conformance.degenerate import degenerate_scenes
+from mobench.conformance.finding import Check, Verdict, global_randomness
+from mobench.conformance.scenes import Scene, Watcher, advance, random_scenes, start, trajectory, update
+from mobench.conformance.subject import Subject
+from mobench.errors import NonFiniteError
+from mobench.method import Method, Vector
+
+STEPS = 8
+
+
+def _passed(sentence: str) -> Verdict:
+    return Verdict(True, None, sentence)
+
+
+def _failed(sentence: str) -> Verdict:
+    return Verdict(False, None, sentence)
+
+
+def _scenes(k: int) -> list[Scene]:
+    return random_scenes(k, 4 * k, STEPS)
+
+
+def settings(subject: Subject) -> Verdict:
+    """Every default is accepted by its own declaration, and a method's settings rebuild it."""
+    return declared_settings(subject.make())
+
+
+def degenerate(subject: Subject) -> Verdict:
+    """Zero, duplicate, opposite and badly scaled gradients give finite weights, over two steps."""
+    tried = 0
+    for k in subject.counts:
+        for name, scene in degenerate_scenes(k).items():
+            tried += 1
+            method = subject.started(k)
+            try:
+                for iteration in range(2):
+                    advance(method, scene, iteration)
+            except (NonFiniteError, ArithmeticError) as error:
+                return _failed(f"{name} with {k} objectives: {type(error).__name__}: {error}")
+    return _passed(f"finite weights in all {tried} degenerate cases")
+
+
+def non_finite(subject: Subject) -> Verdict:
+    """NaN or infinity in anything the method reads raises `NonFiniteError`."""
+    k = subject.typical
+    first, second = random_scenes(k, 4 * k, 2)
+    for bad in (np.nan, np.inf, -np.inf):
+        for i in range(k):
+            gradients, losses, after = first.gradients.copy(), first.losses.copy(), first.after.copy()
+            gradients[i, 0] = losses[i] = after[i] = bad
+            broken = Scene(gradients, first.losses, first.bounds, first.after)
+            if _swallows(subject.started(k), broken, {"gram", "gradients"}):
+                return _failed(f"a gradient with {bad} gives finite weights")
+            if _swallows(subject.started(k), first.with_losses(losses), {"losses"}):
+                return _failed(f"a loss of {bad} gives finite weights")
+            method = subject.started(k)
+            if method.overrides("observe"):
+                update(method, first)
+                try:
+                    method.observe(after)
+                    update(method, second, 1)
+                except NonFiniteError:
+                    continue
+                return _failed(f"a loss of {bad} after the step goes unnoticed")
+    return _passed("NaN and infinity in what it reads raise NonFiniteError")
+
+
+def _swallows(method: Method, scene: Scene, parts: set[str]) -> bool:
+    """Say whether a method that reads one of `parts` of a non-finite scene answers as if nothing were wrong."""
+    watcher = Watcher(scene)
+    try:
+        update(method, scene, watcher=watcher)
+    except NonFiniteError:
+        return False
+    return bool(watcher.read & parts)
+
+
+def determinism(subject: Subject) -> Verdict:
+    """The same seed gives the same updates to the last bit, whatever global generators do."""
+    for k in subject.counts:
+        runs = []
+        for other in (1, 2):
+            with global_randomness(other):
+                runs.append(trajectory(subject.started(k), _scenes(k)))
+        if not _identical(*runs):
+            return _failed(f"two runs at one seed differ with {k} objectives")
+    return _passed(f"two runs at one seed agree to the last bit over {STEPS} steps")
+
+
+def reset(subject: Subject) -> Verdict:
+    """After `reset` a used method behaves like a new one, also with another number of objectives."""
+    for k in subject.counts:
+        used = subject.started(subject.counts[0], seed=5)
+        trajectory(used, _scenes(subject.counts[0]))
+        again = trajectory(start(used, k), _scenes(k))
+        if not _identical(again, trajectory(subject.started(k), _scenes(k))):
+            return _failed(f"a used method that is reset for {k} objectives differs from a new one")
+    return _passed("a used method that is reset agrees with a new one to the last bit")
+
+
+def state(subject: Subject) -> Verdict:
+    """A method restored from a checkpoint file in the middle of a step goes on bit-identically."""
+    for k in subject.counts:
+        scenes = _scenes(k)
+        half = STEPS // 2
+        method = subject.started(k)
+        trajectory(method, scenes[:half])
+        update(method, scenes[half], half)
+        held = method.state_dict()
+        try:
+            stored = _through_a_file(held)
+        except PickleError:
+            return _failed(f"a checkpoint holds numbers, texts, lists, dicts and arrays, and the state is {held}")
+        expected = _continued(method, scenes, half)
+        for what, kept in (("a checkpoint file", stored), ("its state_dict", held)):
+            restored = subject.started(k, seed=9)
+            restored.load_state_dict(kept)
+            if not _identical(expected, _continued(restored, scenes, half)):
+                return _failed(f"restored from {what} with {k} objectives, the method goes on differently")
+    return _passed("restored from a checkpoint in the middle of a step, it goes on to the last bit")
+
+
+def _through_a_file(held: dict[str, Any]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "method"
+        save_checkpoint(path, held)
+        return load_checkpoint(path)
+
+
+def _continued(method: Method, scenes: list[Scene], half: int) -> list[Vector]:
+    """Finish the step numbered `half`, then take the remaining ones."""
+    if method.overrides("observe"):
+        method.observe(scenes[half].after.copy())
+    return [advance(method, scene, half + 1 + i) for i, scene in enumerate(scenes[half + 1 :])]
+
+
+def inputs(subject: Subject) -> Verdict:
+    """Losses, bounds and the Gram matrix are left as they were."""
+    for k in subject.counts:
+        scene = _scenes(k)[0]
+        watcher = Watcher(scene)
+        advance(subject.started(k), scene, watcher=watcher)
+        if watcher.modified():
+            return _failed("what the step hands out is modified in place")
+    return _passed("what the step hands out is not modified")
+
+
+def _identical(one: list[Vector], other: list[Vector]) -> bool:
+    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+REQUIRED: dict[str, Check[Subject]] = {
+    "settings": settings,
+    "degenerate input": degenerate,
+    "non-finite input": non_finite,
+    "determinism": determinism,
+    "reset": reset,
+    "state": state,
+    "inputs": inputs,
+}

@@ -1,0 +1,151 @@
+"""Scenes a method is shown: gradients and losses of one step, and what the method does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from mobench.errors import NonFiniteError
+from mobench.method import Matrix, Method, Step, Vector, checked_weights
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One step's K gradients in Rⁿ, its losses, their lower bounds, and the losses after the update."""
+
+    gradients: Matrix
+    losses: Vector
+    bounds: Vector
+    after: Vector
+
+    @classmethod
+    def of(cls, gradients: Matrix, losses: Vector | None = None, bounds: Vector | None = None) -> Scene:
+        """Make a scene around `gradients`; losses are 1 and bounds 0 unless given, and losses fall by 1 %."""
+        ones = np.ones(len(gradients))
+        losses = ones if losses is None else losses
+        return cls(gradients, losses, 0.0 * ones if bounds is None else bounds, losses - 0.01 * np.abs(losses))
+
+    @property
+    def k(self) -> int:
+        """The number of objectives."""
+        return len(self.losses)
+
+    def rescaled(self, factors: Vector) -> Scene:
+        """Multiply each objective by its factor."""
+        scaled = (self.gradients * factors[:, None], self.losses * factors, self.bounds * factors, self.after * factors)
+        return Scene(*scaled)
+
+    def permuted(self, order: Sequence[int]) -> Scene:
+        """Put the objectives into another order."""
+        index = list(order)
+        return Scene(self.gradients[index], self.losses[index], self.bounds[index], self.after[index])
+
+    def with_losses(self, losses: Vector) -> Scene:
+        """Replace the losses."""
+        return replace(self, losses=losses)
+
+
+def random_scenes(k: int, n: int, count: int, seed: int = 0) -> list[Scene]:
+    """Return scenes with Gaussian gradients of unequal lengths, and positive losses that fall or rise a little."""
+    rng = np.random.default_rng([seed, k, n])
+    scenes = []
+    for _ in range(count):
+        lengths = np.exp(rng.normal(size=k))
+        losses = rng.uniform(0.5, 2.0, size=k)
+        after = losses * rng.uniform(0.8, 1.1, size=k)
+        scenes.append(Scene(lengths[:, None] * rng.normal(size=(k, n)), losses, np.zeros(k), after))
+    return scenes
+
+
+class Watcher:
+    """A gradient source that notes what is asked of it, and remembers what it handed out."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.read: set[str] = set()
+        self._handed: list[tuple[Vector, Vector]] = []
+
+    def hand(self, name: str, array: Vector) -> Vector:
+        """Hand out `array` under `name`."""
+        self.read.add(name)
+        self._handed.append((array, array.copy()))
+        return array
+
+    def modified(self) -> bool:
+        """Say whether anything handed out has been changed in place."""
+        return any(not np.array_equal(now, then) for now, then in self._handed)
+
+    def gram(self) -> Matrix:
+        """Return the Gram matrix."""
+        with np.errstate(invalid="ignore"):  # infinite gradients are one of the scenes
+            return self.hand("gram", self.scene.gradients @ self.scene.gradients.T)
+
+    def gradients(self) -> torch.Tensor:
+        """Return the gradients as rows."""
+        return torch.from_numpy(self.hand("gradients", self.scene.gradients.copy()))
+
+
+class WatchedStep(Step):
+    """A step that notes whether its losses and bounds are read."""
+
+    __slots__ = ("_bounds", "_k", "_losses", "_watcher")
+
+    def __init__(self, scene: Scene, watcher: Watcher, iteration: int) -> None:
+        self._watcher = watcher
+        self._k = scene.k
+        super().__init__(scene.losses.copy(), watcher, scene.bounds.copy(), iteration)
+
+    @property
+    def k(self) -> int:
+        return self._k
+
+    @property
+    def losses(self) -> Vector:
+        return self._watcher.hand("losses", self._losses)
+
+    @losses.setter
+    def losses(self, value: Vector) -> None:
+        self._losses = value
+
+    @property
+    def lower_bounds(self) -> Vector:
+        return self._watcher.hand("lower bounds", self._bounds)
+
+    @lower_bounds.setter
+    def lower_bounds(self, value: Vector) -> None:
+        self._bounds = value
+
+
+def update(method: Method, scene: Scene, iteration: int = 0, watcher: Watcher | None = None) -> Vector:
+    """Return the update direction d ∈ Rⁿ that `method` chooses, which must be finite."""
+    step = WatchedStep(scene, Watcher(scene) if watcher is None else watcher, iteration)
+    if not method.overrides("direction"):
+        weights = checked_weights(method, step)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(weights @ scene.gradients)
+    direction = method.direction(step).detach().numpy().astype(np.float64)
+    if not np.isfinite(direction).all():
+        raise NonFiniteError(f"{method.name} returned a direction that is not finite")
+    return direction
+
+
+def advance(method: Method, scene: Scene, iteration: int = 0, watcher: Watcher | None = None) -> Vector:
+    """Take a whole step: the update, then what the losses did."""
+    direction = update(method, scene, iteration, watcher)
+    if method.overrides("observe"):
+        method.observe(scene.after.copy())
+    return direction
+
+
+def start(method: Method, k: int, seed: int = 0) -> Method:
+    """Reset `method` for a run with `k` objectives at `seed`."""
+    method.reset(k, np.random.default_rng(seed))
+    return method
+
+
+def trajectory(method: Method, scenes: Iterable[Scene]) -> list[Vector]:
+    """Return the updates of consecutive steps."""
+    return [advance(method, scene, iteration) for iteration, scene in enumerate(scenes)]

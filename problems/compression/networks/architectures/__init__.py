@@ -1,0 +1,1 @@
+"""One file per architecture; the parent package says what a file defines."""

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mobench.combine import combine
+    from mobench.combination import combine
     from mobench.errors import MethodError, NonFiniteError, UserError
     from mobench.frontend import MultiObjective
     from mobench.method import Method, Step
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mobench.settings import choice, flag, integer, real, reals, text
 
 _HOMES = {
-    "combine": ("combine",),
+    "combination": ("combine",),
     "errors": ("MethodError", "NonFiniteError", "UserError"),
     "frontend": ("MultiObjective",),
     "method": ("Method", "Step"),

@@ -1,0 +1,95 @@
+"""Ctrl-C, SIGTERM and time limits of code that runs in this very process."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class TimeLimitExceeded(BaseException):
+    """Raised inside code that ran for too long. Not an Exception, so that no method swallows it."""
+
+
+class Interruption:
+    """Turn SIGINT and SIGTERM into a request that is answered at the next safe moment.
+
+    Only the first signal counts: an impatient second one cannot break what the first one started.
+    A signal that the process was told to ignore (`nohup`) stays ignored. Outside of the main thread
+    Python allows no handlers, and signals stay with whoever runs the main thread.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._raising = False
+        self._previous: dict[int, Any] = {}
+
+    @property
+    def requested(self) -> bool:
+        """Whether a signal has arrived."""
+        return self.signal is not None
+
+    def __enter__(self) -> Interruption:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            # None: the handler was not installed by Python and cannot be put back from here.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a signal for at most `seconds`; return whether one has arrived."""
+        deadline = time.monotonic() + seconds
+        while not self.requested and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return self.requested
+
+    @contextmanager
+    def immediate(self) -> Iterator[None]:
+        """Within this block a signal raises KeyboardInterrupt at once."""
+        self._raising = True
+        try:
+            if self.requested:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._raising = False
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is None:
+            self.signal = number
+            if self._raising:
+                raise KeyboardInterrupt
+
+
+@contextmanager
+def time_limited(seconds: float | None) -> Iterator[None]:
+    """Raise `TimeLimitExceeded` in a block that runs longer than `seconds`.
+
+    This reaches Python code in the main thread; what hangs inside a C library is only stopped in a
+    worker process.
+    """
+    if seconds is None:
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeLimitExceeded
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)

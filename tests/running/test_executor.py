@@ -1,0 +1,233 @@
+"""Runs that misbehave in real worker processes, and in this one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from mobench.errors import UserError
+from mobench.events import Event, Finished, Split, Started, Tally
+from mobench.executor import execute
+from mobench.record import Outcome
+from mobench.slot import WorkerStartError
+from mobench.spec import RunSpec
+from mobench.store import Store
+
+from . import trainers
+from .trainers import spec, specs
+
+HERE, WORKERS = 0, 2
+
+
+def outcomes(store: Store) -> dict[int, Outcome]:
+    return {record.spec.seed: record.outcome for record in store.records()}
+
+
+def run(store: Store, groups: Sequence[Sequence[RunSpec]], jobs: int, limit: float | None = None) -> Tally:
+    return execute(groups, store, jobs=jobs, time_limit=limit, train=trainers.train)
+
+
+@pytest.mark.parametrize("jobs", [HERE, WORKERS])
+def test_every_run_gets_its_record(store: Store, jobs: int) -> None:
+    tally = run(store, [specs(3), [spec(3)], [spec(4), spec(5)]], jobs)
+    assert (tally.planned, tally.done, tally.failed, tally.interrupted) == (6, 6, 0, False)
+    records = {record.spec.seed: record for record in store.records()}
+    assert {seed: record.outcome.metrics["value"] for seed, record in records.items()} == {
+        seed: seed * 0.5 for seed in range(6)
+    }
+    assert records[0].memory is not None and records[0].memory.runs == 3
+    assert records[3].memory is not None and records[3].memory.runs == 1
+    assert records[0].started <= records[0].finished and records[0].started.endswith("+00:00")
+    assert records[0].environment.versions["torch"] is not None
+
+
+@pytest.mark.parametrize("jobs", [HERE, WORKERS])
+def test_what_raises_fails_alone(store: Store, jobs: int) -> None:
+    groups = [[spec(0), spec(1, "raise"), spec(2)], [spec(3, "quit")], [spec(4, "infinite")]]
+    tally = run(store, groups, jobs)
+    assert (tally.done, tally.failed) == (2, 3)
+    found = outcomes(store)
+    assert [found[seed].status for seed in range(5)] == ["done", "failed", "done", "failed", "failed"]
+    assert found[1].reason == "ArithmeticError: seed 1 cannot be trained"
+    assert found[1].error is not None and "trainers.py" in found[1].error and "Traceback" in found[1].error
+    assert found[3].reason == "SystemExit: 3"
+    assert "'loss' is inf" in found[4].reason
+
+
+def test_what_kills_its_process_fails_alone(store: Store) -> None:
+    groups = [
+        [spec(0), spec(1, "exit", code=1), spec(2)],
+        [spec(3, "exit", code=0)],
+        [spec(4), spec(5, "kill", signal=int(signal.SIGKILL))],
+        [spec(6, "segfault")],
+        [spec(7, "interrupt")],
+        [spec(8, "kill", signal=int(signal.SIGTERM))],
+        [spec(9)],
+    ]
+    tally = run(store, groups, WORKERS)
+    assert (tally.done, tally.failed, tally.interrupted) == (4, 6, False)
+    found = outcomes(store)
+    assert {seed for seed, outcome in found.items() if outcome.status == "done"} == {0, 2, 4, 9}
+    assert "exit code 1" in found[1].reason
+    assert "exit code 0" in found[3].reason
+    assert "SIGKILL" in found[5].reason
+    assert "SIGSEGV" in found[6].reason
+    assert found[6].error is not None and "string_at" in found[6].error
+    assert found[7].reason == "KeyboardInterrupt"
+    assert "SIGTERM" in found[8].reason
+
+
+@pytest.mark.parametrize("jobs", [HERE, WORKERS])
+def test_what_hangs_is_stopped_at_the_time_limit_and_fails_alone(store: Store, jobs: int) -> None:
+    groups = [[spec(0), spec(1, "sleep", seconds=60), spec(2)]]
+    tally = run(store, groups, jobs, limit=1.0)
+    assert (tally.done, tally.failed) == (2, 1)
+    hung = outcomes(store)[1]
+    assert "time limit of 1 s" in hung.reason
+    assert hung.timings["seconds"] >= 1.0
+    if jobs:
+        assert hung.error is not None and "in _act" in hung.error  # where it hung
+
+
+def test_a_run_that_trains_alone_has_a_checkpoint_until_its_record_is_saved(store: Store) -> None:
+    groups = [
+        [spec(0, "checkpoint")],
+        [spec(1, "checkpoint", then="die")],
+        [spec(2, "checkpoint"), spec(3, "checkpoint")],
+    ]
+    tally = run(store, groups, WORKERS)
+    assert (tally.done, tally.failed) == (3, 1)
+    assert list((store.root / "checkpoints").iterdir()) == []
+
+
+def test_a_run_that_was_too_slow_goes_on_from_its_checkpoint_when_tried_again(store: Store) -> None:
+    slow = spec(0, "checkpoint", then="hang")
+    assert run(store, [[slow]], WORKERS, limit=1.5).failed == 1
+    assert store.checkpoint(slow.id).exists()
+    assert store.pending([slow]) == []
+    assert run(store, [store.pending([slow], retry_failed=True)], WORKERS, limit=30.0).done == 1
+    assert outcomes(store)[0].metrics["resumed"] == 1.0
+    assert not store.checkpoint(slow.id).exists()
+
+
+def test_a_retry_that_crashes_is_not_taken_for_finished(store: Store) -> None:
+    dying = spec(0, "exit", code=7)
+    for _ in range(2):
+        assert run(store, [store.pending([dying, spec(1)], retry_failed=True)], WORKERS).failed == 1
+    assert "exit code 7" in outcomes(store)[0].reason
+    assert outcomes(store)[1].status == "done"
+
+
+def test_the_heaviest_group_begins_first(store: Store, tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    groups = [[spec(seed, "count", log=log)] for seed in range(4)]
+    execute(groups, store, jobs=HERE, weights=[1.0, 3.0, 2.0, 3.0], train=trainers.train)
+    assert (tmp_path / "log").read_text().split() == ["1", "3", "2", "0"]
+
+
+def test_events_tell_the_whole_story(store: Store) -> None:
+    events: list[Event] = []
+    groups = [[spec(0), spec(1, "raise")], [spec(2)]]
+    execute(groups, store, jobs=HERE, on_event=events.append, weights=[4.0, 1.0], train=trainers.train)
+    running = 0
+    for event in events:
+        running += event.runs if isinstance(event, Started) else 0
+        running -= event.runs if isinstance(event, Split) else 0
+        running -= len(event.runs) if isinstance(event, Finished) else 0
+        assert running >= 0
+    assert running == 0
+    finished = [run for event in events if isinstance(event, Finished) for run in event.runs]
+    assert sorted((run.label, run.status, run.work) for run in finished) == [
+        ("actor@1 on toy@1, seed 0", "done", 2.0),
+        ("actor@1 on toy@1, seed 1", "failed", 2.0),
+        ("actor@1 on toy@1, seed 2", "done", 1.0),
+    ]
+
+
+@pytest.mark.parametrize("jobs", [HERE, WORKERS])
+def test_an_error_of_the_listener_is_not_swallowed(store: Store, jobs: int) -> None:
+    def listen(event: Event) -> None:
+        raise LookupError("the listener broke")
+
+    with pytest.raises(LookupError, match="the listener broke"):
+        execute([[spec(0)]], store, jobs=jobs, on_event=listen, train=trainers.train)
+
+
+def wrong_count(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outcome]:
+    return []
+
+
+@pytest.mark.parametrize("jobs", [HERE, WORKERS])
+def test_an_error_of_the_engine_stops_everything_and_blames_no_run(store: Store, jobs: int) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        execute([[spec(0)], [spec(1)]], store, jobs=jobs, train=wrong_count)
+    assert outcomes(store) == {}
+
+
+def count_threads(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outcome]:
+    return [trainers.outcome(run, threads=torch.get_num_threads()) for run in group]
+
+
+@pytest.mark.parametrize("jobs", [HERE, WORKERS])
+def test_training_has_one_thread(store: Store, jobs: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        execute([[spec(0)]], store, jobs=jobs, train=count_threads)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert outcomes(store)[0].metrics["threads"] == 1.0
+
+
+def test_plugins_are_loaded_in_workers(store: Store, tmp_path: Path) -> None:
+    plugin = tmp_path / "waved_through.py"
+    plugin.write_text("")
+    execute([[spec(0)]], store, jobs=1, plugins=[str(plugin)], train=report_plugin)
+    assert outcomes(store)[0].metrics["loaded"] == 1.0
+
+
+def report_plugin(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outcome]:
+    loaded = any(name.startswith("mobench_plugin_waved_through") for name in sys.modules)
+    return [trainers.outcome(run, loaded=float(loaded)) for run in group]
+
+
+def report_variable(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outcome]:
+    return [trainers.outcome(run, variable=float(os.environ["MOBENCH_TEST"])) for run in group]
+
+
+def test_workers_have_the_variables_of_this_moment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(2):
+        monkeypatch.setenv("MOBENCH_TEST", str(seed))
+        execute([[spec(seed)]], store, jobs=1, train=report_variable)
+    assert [outcomes(store)[seed].metrics["variable"] for seed in range(2)] == [0.0, 1.0]
+
+
+def test_workers_that_cannot_start_are_an_error_and_blame_no_run(store: Store, tmp_path: Path) -> None:
+    plugin = tmp_path / "deadly.py"
+    plugin.write_text("import multiprocessing, os\nif multiprocessing.parent_process() is not None:\n    os._exit(3)\n")
+    with pytest.raises(WorkerStartError, match="die before they begin"):
+        execute([[spec(0)]], store, jobs=1, plugins=[str(plugin)], train=trainers.train)
+    assert outcomes(store) == {}
+
+
+def test_nothing_to_do_is_done_at_once(store: Store) -> None:
+    tally = execute([], store, jobs=4, time_limit=0.0)
+    assert (tally.planned, tally.done, tally.failed, tally.interrupted) == (0, 0, 0, False)
+
+
+def test_bad_arguments_are_refused(store: Store) -> None:
+    with pytest.raises(UserError, match="jobs=-1"):
+        run(store, [[spec(0)]], -1)
+    with pytest.raises(UserError, match="time_limit=0"):
+        run(store, [[spec(0)]], 0, limit=0.0)
+    with pytest.raises(ValueError, match="weights"):
+        execute([[spec(0)]], store, jobs=0, weights=[1.0, 2.0], train=trainers.train)
+    with pytest.raises(ValueError, match="one group"):
+        run(store, [[spec(0)], [spec(0)]], 0)

@@ -1,0 +1,220 @@
+"""Signals to real processes: Ctrl-C, SIGTERM and `kill -9` at any instant, and resuming after them."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from mobench.errors import UserError
+from mobench.executor import execute
+from mobench.interruption import Interruption, TimeLimitExceeded, time_limited
+from mobench.store import Store
+
+from . import trainers
+from .trainers import spec
+
+FOLDER = Path(__file__).parent
+COUNT = 400
+PATIENCE = 60.0
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a program in a session of its own, and leave none behind."""
+    started: list[subprocess.Popen[str]] = []
+
+    def launch(program: str, *arguments: object) -> subprocess.Popen[str]:
+        errors = (tmp_path / "stderr").open("w")
+        process = subprocess.Popen(
+            [sys.executable, str(FOLDER / program), *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        errors.close()
+        started.append(process)
+        assert answer(process) == "ready\n"
+        return process
+
+    yield launch
+    for process in started:
+        if living(process.pid):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def say(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(text)
+    process.stdin.flush()
+
+
+def answer(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def living(session: int) -> list[int]:
+    """Return the processes of a session that are not merely waiting to be reaped."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except (psutil.NoSuchProcess, ProcessLookupError):
+            continue
+    return found
+
+
+def stored(store: Store) -> int:
+    return len(list((store.root / "runs").glob("*/*.json")))
+
+
+def trained(store: Store) -> Counter[str]:
+    """Return how often each seed was trained."""
+    log = store.root.parent / "log"
+    return Counter(log.read_text().split()) if log.exists() else Counter()
+
+
+def go_on(process: subprocess.Popen[str], store: Store) -> None:
+    """Let the program run until it has stored three more runs."""
+    before = stored(store)
+    say(process, "go on\n")
+    wait_until(lambda: stored(store) >= before + 3)
+
+
+def resume(store: Store) -> None:
+    """Do what is missing, and check that only that was done."""
+    before = trained(store)
+    finished = [str(record.spec.seed) for record in store.records()]
+    todo = store.pending(trainers.counted(store.root, COUNT))
+    assert len(todo) == COUNT - len(finished)
+    assert execute([[run] for run in todo], store, jobs=0, train=trainers.train).done == len(todo)
+    assert len(list(store.records())) == COUNT
+    after = trained(store)
+    assert all(after[seed] == before[seed] for seed in finished)
+
+
+def test_signals_keep_what_is_done_and_kill_9_leaves_whole_records_and_no_worker(
+    store: Store, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    process = start("script.py", store.root, COUNT)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        go_on(process, store)
+        os.killpg(process.pid, number)
+        os.killpg(process.pid, number)  # an impatient second time
+        assert answer(process) == f"failed=0 interrupted=True signal={int(number)}\n"
+        assert all(record.outcome.status == "done" for record in store.records())
+        assert stored(store) < COUNT
+    assert (tmp_path / "stderr").read_text() == ""
+    go_on(process, store)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not living(process.pid))
+    resume(store)
+
+
+def test_a_signal_while_workers_are_being_prepared(
+    store: Store, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    process = start("script.py", store.root, COUNT)
+    say(process, "go on\n")
+    wait_until(lambda: len(living(process.pid)) > 1)
+    os.killpg(process.pid, signal.SIGINT)
+    assert answer(process) == "failed=0 interrupted=True signal=2\n"
+    assert stored(store) == 0
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait() == 0
+    wait_until(lambda: not living(process.pid))
+    assert (tmp_path / "stderr").read_text() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_training_in_this_process(store: Store, number: signal.Signals) -> None:
+    groups = [[spec(0)], [spec(1, "kill", signal=int(number))], [spec(2)]]
+    tally = execute(groups, store, jobs=0, train=trainers.train)
+    assert (tally.done, tally.failed, tally.interrupted, tally.signal) == (1, 0, True, number)
+    assert [record.spec.seed for record in store.records()] == [0]
+
+
+def test_kill_9_at_random_instants_while_records_are_written(
+    store: Store, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    chance = random.Random(0)
+    for _ in range(6):
+        process = start("saver.py", store.root, 2000)
+        time.sleep(chance.uniform(0.0, 0.15))
+        process.kill()
+        process.wait()
+        for record in store.records():  # raises for any file that is not a whole record
+            assert len(record.outcome.history["losses"]) == 20_000
+    assert 0 < stored(store) < 2000
+
+
+def test_only_the_first_signal_counts_and_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with Interruption() as interruption:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        assert interruption.signal == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt), interruption.immediate():
+            raise AssertionError("never reached")
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Interruption() as interruption:
+            signal.raise_signal(signal.SIGINT)
+            assert not interruption.requested
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_time_limit_stops_python_code_and_is_lifted_after_it() -> None:
+    with pytest.raises(TimeLimitExceeded), time_limited(0.05):
+        while True:
+            pass
+    with time_limited(0.05):
+        pass
+    time.sleep(0.1)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_outside_of_the_main_thread_a_time_limit_needs_workers(store: Store) -> None:
+    caught: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            execute([[spec(0)]], store, jobs=0, train=trainers.train)
+            execute([[spec(1)]], store, jobs=0, time_limit=5.0, train=trainers.train)
+        except UserError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert store.status(spec(0).id) == "done"
+    assert len(caught) == 1 and "jobs" in str(caught[0])

@@ -67,8 +67,8 @@ class Problem(Configurable, ABC):
         """Return points on the true front (points × objectives) of this seed's instance, if known."""
         return None
 
-    def seconds_per_step(self) -> float | None:
-        """Return a stated cost of one step, for plans that cannot be timed by trying one here."""
+    def seconds_per_step(self, device: str) -> float | None:
+        """Return a stated cost of one step on `cpu` (one core) or `cuda`; None: it is timed by trying a few."""
         return None
 
     def prepare(self) -> None:
@@ -86,6 +86,10 @@ class Problem(Configurable, ABC):
         value for each of `export_options`.
         """
         raise UserError(f"{self.id} has nothing to export")
+
+    def steps_per_epoch(self) -> int:
+        """Return how many steps make an epoch, for plans that count in epochs."""
+        return 1
 
     def batch_key(self) -> Hashable | None:
         """Runs with equal keys may train in lockstep as one batch; None means each run alone."""

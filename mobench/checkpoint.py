@@ -1,0 +1,47 @@
+"""Checkpoints of a training group: one atomic file, loaded without executing anything in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+_ARRAY = "__ndarray__"
+
+
+def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Write `state` so that at every instant the file is either the old or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}.part")
+    torch.save(_pack(state), partial)
+    partial.replace(path)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Return the state that `save_checkpoint` wrote."""
+    state: dict[str, Any] = _unpack(torch.load(path, weights_only=True))
+    return state
+
+
+def _pack(value: Any) -> Any:
+    """Replace numpy values, which torch's safe loader refuses, by tensors and plain numbers."""
+    if isinstance(value, np.ndarray):
+        return {_ARRAY: torch.from_numpy(np.ascontiguousarray(value))}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: _pack(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_pack(item) for item in value)
+    return value
+
+
+def _unpack(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value[_ARRAY].numpy() if _ARRAY in value else {key: _unpack(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_unpack(item) for item in value)
+    return value

@@ -1,0 +1,57 @@
+"""What is remembered of a run's way: curves sampled on a logarithmic grid, and running means."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+SAMPLES = 64
+"""About how many points of a run's curves are kept."""
+
+
+def sampled_steps(total: int) -> frozenset[int]:
+    """Return the steps whose state is kept: the first, the last, and a log-spaced grid between."""
+    if total <= SAMPLES:
+        return frozenset(range(total))
+    grid = np.unique(np.geomspace(1, total, SAMPLES).round().astype(int)) - 1
+    return frozenset(int(step) for step in grid)
+
+
+class Means:
+    """Running means and totals of named scalars, one value per step."""
+
+    def __init__(self) -> None:
+        self.totals: dict[str, float] = {}
+        self.counts: dict[str, int] = {}
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Add the scalars among `values`; arrays are left to the sampled curves."""
+        for name, value in values.items():
+            if isinstance(value, numbers.Real):
+                self.totals[name] = self.totals.get(name, 0.0) + float(value)
+                self.counts[name] = self.counts.get(name, 0) + 1
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return mean and total of every scalar seen."""
+        return {name: {"mean": total / self.counts[name], "total": total} for name, total in self.totals.items()}
+
+
+class History:
+    """The sampled curves of one run, as columns of equal length."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[Any]] = {}
+        self.length = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add one sampled step; a column that is missing in a row gets None there."""
+        for name, value in row.items():
+            column = self.columns.setdefault(name, [None] * self.length)
+            column.append(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
+        self.length += 1
+        for column in self.columns.values():
+            if len(column) < self.length:
+                column.append(None)

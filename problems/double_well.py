@@ -1,0 +1,79 @@
+"""Double wells across which only secondaries that agree can pull: the escape experiment."""
+
+from __future__ import annotations
+
+import torch
+
+from mobench.problem import Bounds, Constants, VectorProblem
+from mobench.registry import register
+from mobench.settings import integer, real
+from mobench.streams import Streams
+
+
+@register
+class DoubleWell(VectorProblem):
+    """A non-convex primary and K−1 secondaries that cancel it exactly at the start.
+
+    With orthonormal u_1, …, u_{K−1} ∈ Rⁿ, s_j = <u_j, θ> and P⊥ the projection on their complement,
+
+        L_1(θ) = Σ_j (s_j² − 1)² + ½ ‖P⊥θ‖²,        L_{j+1}(θ) = a (s_j − 1)².
+
+    The joint optimum s_j = 1 lies behind the barrier s_j = 0. At the start s_j = −0.6 the primary's
+    slope along u_j is 4 s (s² − 1) = 1.536; a = 0.48 gives the secondary the slope −1.536, so that
+    the K gradients sum to zero: a conflict equilibrium at ‖∇L_1‖ = 1.536 √(K−1) and
+    L_1 = 0.4096 (K−1). The start has P⊥θ_0 = `spread` · N(0, I) projected on the complement.
+    """
+
+    id = "double-well@1"
+    reference = "Priority-Constrained Descent, section 'Conflict equilibria and CMS escape'"
+
+    k: int = integer(3, low=2, high=20, meaning="number of objectives K")
+    dimension: int = integer(50, low=2, meaning="number of parameters n")
+    start: float = real(-0.6, meaning="the start's coordinate along each u_j")
+    pull: float = real(0.48, low=0.0, low_open=True, meaning="curvature a of the secondaries")
+    spread: float = real(0.0, low=0.0, meaning="size of the start's part outside the wells")
+
+    def objectives(self) -> tuple[str, ...]:
+        return ("wells", *(f"pull-{j}" for j in range(1, self.k)))
+
+    def lower_bounds(self, seed: int) -> tuple[float, ...]:
+        return (0.0,) * self.k
+
+    def hypervolume_bounds(self) -> Bounds:
+        """The box reaches from the joint optimum to the losses of the point s_j = −1, and the barrier's top."""
+        return Bounds(ideal=(0.0,) * self.k, reference=(float(self.k - 1), *(4.0 * self.pull,) * (self.k - 1)))
+
+    def constants(self, streams: Streams) -> Constants:
+        normal = streams.numpy("problem").standard_normal((self.dimension, self.k - 1))
+        basis, _ = torch.linalg.qr(torch.from_numpy(normal))
+        return {"basis": basis.T.contiguous(), "pull": torch.tensor(self.pull, dtype=torch.float64)}
+
+    def initial(self, constants: Constants, streams: Streams) -> torch.Tensor:
+        basis = constants["basis"]
+        noise = torch.from_numpy(streams.numpy("init").standard_normal(self.dimension))
+        outside = noise - basis.T @ (basis @ noise)
+        return self.start * basis.sum(0) + self.spread * outside
+
+    @staticmethod
+    def _coordinates(theta: torch.Tensor, basis: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return s (B×(K−1)) and P⊥θ (B×n)."""
+        s = (basis * theta[:, None, :]).sum(-1)
+        return s, theta - (basis * s[:, :, None]).sum(1)
+
+    @staticmethod
+    def values(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
+        s, outside = DoubleWell._coordinates(theta, constants["basis"])
+        primary = ((s * s - 1.0) ** 2).sum(-1) + 0.5 * (outside * outside).sum(-1)
+        return torch.cat([primary[:, None], constants["pull"][:, None] * (s - 1.0) ** 2], dim=1)
+
+    @staticmethod
+    def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
+        basis = constants["basis"]
+        s, outside = DoubleWell._coordinates(theta, basis)
+        primary = (basis * (4.0 * s * (s * s - 1.0))[:, :, None]).sum(1) + outside
+        secondaries = basis * (2.0 * constants["pull"][:, None] * (s - 1.0))[:, :, None]
+        return torch.cat([primary[:, None, :], secondaries], dim=1)
+
+    def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
+        s = constants["basis"] @ theta
+        return {"barriers_crossed": float((s > 0).sum()), "distance_to_optimum": float((s - 1.0).abs().max())}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,8 @@ import numpy as np
 
 SAMPLES = 64
 """About how many points of a run's curves are kept."""
+
+_SCALARS = frozenset({bool, int, float, np.bool_, np.int64, np.float64})
 
 
 def sampled_steps(total: int) -> frozenset[int]:
@@ -24,19 +25,20 @@ class Means:
     """Running means and totals of named scalars, one value per step."""
 
     def __init__(self) -> None:
-        self.totals: dict[str, float] = {}
-        self.counts: dict[str, int] = {}
+        self.sums: dict[str, list[float]] = {}
+        """For each name the total and the number of values."""
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """Add the scalars among `values`; arrays are left to the sampled curves."""
+        """Add the scalars among `values`; arrays and texts are left to the sampled curves."""
         for name, value in values.items():
-            if isinstance(value, numbers.Real):
-                self.totals[name] = self.totals.get(name, 0.0) + float(value)
-                self.counts[name] = self.counts.get(name, 0) + 1
+            if type(value) in _SCALARS:
+                entry = self.sums.setdefault(name, [0.0, 0.0])
+                entry[0] += value
+                entry[1] += 1.0
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return mean and total of every scalar seen."""
-        return {name: {"mean": total / self.counts[name], "total": total} for name, total in self.totals.items()}
+        return {name: {"mean": total / count, "total": total} for name, (total, count) in self.sums.items()}
 
 
 class History:

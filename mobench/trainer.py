@@ -18,7 +18,7 @@ import torch
 from mobench.checkpoint import load_checkpoint, save_checkpoint
 from mobench.errors import NonFiniteError
 from mobench.history import History, Means, sampled_steps
-from mobench.method import Method, Step, Vector
+from mobench.method import Matrix, Method, Step, Vector
 from mobench.metrics.progress import secondary_progress
 from mobench.record import Outcome
 from mobench.resources import resources
@@ -26,7 +26,7 @@ from mobench.spec import RunSpec
 from mobench.streams import Streams
 from mobench.training import Training
 from mobench.update import chosen_update
-from mobench.workload import Workload
+from mobench.workload import Stack, Workload
 
 
 class Member:
@@ -99,6 +99,8 @@ class Group:
         self.total = self.training.total_steps(self.workload.steps_per_epoch)
         self.iteration = 0
         self.seconds = 0.0
+        self.progress = np.zeros(len(specs))
+        self.progress_steps = 0
 
     @property
     def alive(self) -> list[Member]:
@@ -160,7 +162,7 @@ class Group:
                 member.history.add(self.sample(member, step, weights[member.index]))
         grams = workload.grams()
         if grams is not None:
-            self.track_progress(alive, grams, weights)
+            self.track_progress(grams, weights)
         workload.apply(weights, directions)
 
     def refuse_non_finite(self, step: Step) -> None:
@@ -183,12 +185,10 @@ class Group:
         row.update({name: value for name, value in step.notes.items() if isinstance(value, np.ndarray)})
         return row
 
-    def track_progress(self, alive: list[Member], grams: Any, weights: Any) -> None:
+    def track_progress(self, grams: Stack, weights: Matrix) -> None:
         """Accumulate how much each step advances the secondary objectives to first order."""
-        worst = secondary_progress(grams[: self.workload.size], weights)
-        for member in alive:
-            if member.error is None and not member.by_direction:
-                member.means.add({"secondary_progress": worst[member.index]})
+        self.progress += secondary_progress(grams[: self.workload.size], weights)
+        self.progress_steps += 1
 
     def observe(self, alive: list[Member]) -> None:
         """Show the losses after the update to the methods that want to see them."""
@@ -221,16 +221,15 @@ class Group:
                 artifact = self.workload.artifact(member.index)
             except Exception as error:  # noqa: BLE001 - as above
                 member.fail(error, self.iteration)
-        means = member.means.summary()
-        if "secondary_progress" in means:
-            metrics["secondary_progress"] = means.pop("secondary_progress")["mean"]
+        if self.progress_steps and not member.by_direction:
+            metrics["secondary_progress"] = float(self.progress[member.index]) / self.progress_steps
         steps = max(1, member.steps)
         share = self.seconds / len(self.members)
         return Outcome(
             status="done" if member.error is None else "failed",
             metrics=metrics if member.error is None else {},
             history=member.history.columns,
-            diagnostics=means,
+            diagnostics=member.means.summary(),
             timings={
                 "seconds": share,
                 "seconds_per_step": share / steps,
@@ -251,6 +250,8 @@ class Group:
             "ids": [member.spec.id for member in self.members],
             "iteration": self.iteration,
             "seconds": self.seconds,
+            "progress": self.progress,
+            "progress_steps": self.progress_steps,
             "parameters": [parameter.detach() for parameter in self.workload.parameters],
             "optimizer": self.optimizer.state_dict(),
             "workload": self.workload.state_dict(),
@@ -259,7 +260,8 @@ class Group:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        self.iteration, self.seconds = state["iteration"], state["seconds"]
+        for name in ("iteration", "seconds", "progress", "progress_steps"):
+            setattr(self, name, state[name])
         with torch.no_grad():
             for parameter, stored in zip(self.workload.parameters, state["parameters"], strict=True):
                 parameter.copy_(stored)

@@ -1,0 +1,54 @@
+"""Small questions to a results table: which rows, which number, taken how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mobench.errors import UserError, unknown
+
+Numbers = "pd.Series[float]"
+
+AGGREGATES: dict[str, Callable[[Any], float]] = {
+    "mean": lambda values: float(values.mean()),
+    "median": lambda values: float(values.median()),
+    "max": lambda values: float(values.max()),
+    "min": lambda values: float(values.min()),
+    "sum": lambda values: float(values.sum()),
+    "spread": lambda values: float(values.max() - values.min()),
+}
+"""How many numbers become one."""
+
+
+def select(table: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the finished rows whose columns have the given values; a list means any of them."""
+    kept = table["status"] == "done"
+    for column, wanted in where.items():
+        if column not in table:
+            raise unknown("column", column, table.columns)
+        options = wanted if isinstance(wanted, list) else [wanted]
+        matches = pd.Series(False, index=table.index)
+        for option in options:
+            matches |= table[column].map(lambda value, option=option: _equal(value, option))
+        kept &= matches
+    return table[kept]
+
+
+def aggregate(rows: pd.DataFrame, column: str, over: str, by: str | None = None) -> list[float]:
+    """Return the aggregate of a column, one number per value of `by` (or one in all)."""
+    if over not in AGGREGATES:
+        raise unknown("aggregate", over, AGGREGATES)
+    if column not in rows:
+        raise UserError(f"there is no column '{column}' in these results")
+    groups = [rows] if by is None else [group for _, group in rows.groupby(by)]
+    return [AGGREGATES[over](group[column].dropna()) for group in groups if len(group)]
+
+
+def _equal(value: Any, wanted: Any) -> bool:
+    numbers = (int, float, np.integer, np.floating)
+    if isinstance(value, numbers) and isinstance(wanted, numbers):
+        return bool(np.isclose(float(value), float(wanted), rtol=1e-9, atol=0.0))
+    return bool(value == wanted)

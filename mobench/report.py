@@ -1,0 +1,140 @@
+"""The end of a run on the terminal: scores of the methods, the suite's tables, published beside ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from mobench.published import compare
+from mobench.scores import overall_scores
+from mobench.suite import Suite
+from mobench.tables import suite_tables
+
+if TYPE_CHECKING:
+    from mobench.plan import Plan
+    from mobench.record import RunRecord
+    from mobench.spec import RunSpec
+
+
+def print_report(console: Console, suite: Suite, table: pd.DataFrame) -> None:
+    """Print everything a suite reports about its results."""
+    if not len(table):
+        console.print(f"{suite.name}: no results yet")
+        return
+    console.rule(f"{suite.title} ({suite.name}, profile {suite.profile})", align="left")
+    console.print(_scores(table))
+    for title, numbers in suite_tables(suite, table):
+        console.print(_pivot(title, numbers))
+    if suite.published:
+        console.print(_published(suite, table))
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Spell a number with so many significant digits; a dash for what is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float) and value and not 1e-3 <= abs(value) < 1e5:
+        return f"{value:.{min(digits, 4) - 2}e}"
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(
+        title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim"
+    )
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+    return table
+
+
+def _scores(results: pd.DataFrame) -> Table:
+    scores = overall_scores(results)
+    table = _table(
+        "Methods", "method", "configs", "runs", "failed", "hypervolume [95 %]", "progress", "µs/step", "method µs"
+    )
+    for row in scores.to_dict("records"):
+        interval = number(row["hypervolume"])
+        if row["low"] is not None and not math.isnan(row["low"]):
+            interval += f" [{row['low']:.3f}, {row['high']:.3f}]"
+        table.add_row(
+            row["method"],
+            str(row["configurations"]),
+            str(row["runs"]),
+            str(row["failed"]),
+            interval,
+            number(row["secondary_progress"]),
+            f"{1e6 * row['seconds_per_step']:.1f}",
+            f"{1e6 * row['method_seconds_per_step']:.1f}",
+        )
+    return table
+
+
+def _pivot(title: str, numbers: pd.DataFrame) -> Table:
+    header = str(numbers.columns.name).removeprefix("problem.")
+    rows = str(numbers.index.name).removeprefix("method.").removesuffix("_label")
+    table = _table(title, rows, *(f"{header}={number(column)}" for column in numbers.columns))
+    for name, row in numbers.iterrows():
+        table.add_row(number(name), *(number(float(value)) for value in row))
+    return table
+
+
+def _published(suite: Suite, results: pd.DataFrame) -> Table:
+    table = _table("Published and measured", "quantity", "paper", "ours", "range", "runs")
+    notes: list[str] = []
+    for row in compare(suite, results):
+        mark = ""
+        if row.note:
+            if row.note not in notes:
+                notes.append(row.note)
+            mark = f" [{notes.index(row.note) + 1}]"
+        low, high = number(row.low), number(row.high)
+        spread = "" if low == high else f"{low} … {high}"
+        table.add_row(row.quantity + mark, row.paper, number(row.ours, 5), spread, str(row.runs))
+    if notes:
+        table.caption = "\n".join(f"[{index + 1}] {note}" for index, note in enumerate(notes))
+        table.caption_justify = "left"
+    return table
+
+
+def print_plan(console: Console, plan: Plan, pending: int, duration: str) -> None:
+    """Print how many runs of which method on which problem are planned."""
+    console.rule(f"{plan.suite.title} ({plan.suite.name}, profile {plan.suite.profile})", align="left")
+    console.print(f"{len(plan.specs)} runs, {pending} to do, about {duration}")
+    table = _table("", "problem", "method", "configs", "seeds", "runs")
+    counts: dict[tuple[str, str], list[RunSpec]] = {}
+    for spec in plan.specs:
+        counts.setdefault((spec.problem, spec.method.partition("@")[0]), []).append(spec)
+    for (problem, method), specs in counts.items():
+        configurations = len({spec.configuration.id for spec in specs})
+        table.add_row(problem, method, str(configurations), str(len({spec.seed for spec in specs})), str(len(specs)))
+    console.print(table)
+
+
+def print_record(console: Console, record: RunRecord) -> None:
+    """Print one stored run."""
+    spec, outcome = record.spec, record.outcome
+    table = _table(f"run {record.id[:12]}: {outcome.status}", "", "")
+    table.columns[1].justify = "left"
+    table.show_header = False
+    sections: dict[str, Mapping[str, Any]] = {
+        spec.problem: spec.problem_settings,
+        spec.method: spec.method_settings,
+        "training": {**spec.training, "seed": spec.seed},
+        "metrics": outcome.metrics,
+        "diagnostics (mean)": {name: value["mean"] for name, value in outcome.diagnostics.items()},
+        "cost": {**outcome.timings, "backward_passes": outcome.backward_passes, "peak_memory": record.peak_memory},
+        "environment": asdict(record.environment),
+    }
+    for section, entries in sections.items():
+        table.add_row(f"[bold]{section}[/bold]", "")
+        for name, value in entries.items():
+            table.add_row(f"  {name}", number(value))
+    console.print(table)
+    if outcome.error:
+        console.print(outcome.error, markup=False)

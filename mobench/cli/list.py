@@ -1,0 +1,83 @@
+"""`mobench list`: what there is, with every setting's range, default and meaning."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from mobench.overrides import parse_overrides
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("what", choices=("methods", "problems", "suites"))
+    parser.add_argument("settings", nargs="*", metavar="plugins=PATH", help="also list these files or folders")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the list."""
+    from mobench.registry import load_plugins
+
+    overrides = parse_overrides(arguments.settings, ("plugins",))
+    load_plugins(overrides.get("plugins", []))
+    entries = _suites() if arguments.what == "suites" else _plugins(arguments.what)
+    if arguments.json:
+        print(json.dumps(entries, indent=2))
+    else:
+        _print(arguments.what, entries)
+    return 0
+
+
+def _plugins(kind: str) -> list[dict[str, Any]]:
+    from mobench import registry
+
+    found = registry.methods() if kind == "methods" else registry.problems()
+    return [
+        {
+            "id": id_,
+            "summary": (plugin.__doc__ or "").strip().partition("\n")[0],
+            "reference": plugin.reference,
+            "settings": {
+                name: {"default": setting.default, "accepted": setting.accepted, "meaning": setting.meaning}
+                for name, setting in plugin.settings.items()
+            },
+        }
+        for id_, plugin in found.items()
+    ]
+
+
+def _suites() -> list[dict[str, Any]]:
+    from mobench.suite import load_suite, profiles_of, suite_files
+
+    loaded = {name: load_suite(name) for name in suite_files()}
+    return [
+        {
+            "id": name,
+            "summary": suite.title,
+            "about": suite.about,
+            "profiles": profiles_of(name),
+            "problems": list(suite.problems),
+            "methods": list(suite.methods),
+            "includes": list(suite.include),
+        }
+        for name, suite in loaded.items()
+    ]
+
+
+def _print(kind: str, entries: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for entry in entries:
+        console.print(Text.assemble((entry["id"], "bold"), "  ", entry["summary"]), soft_wrap=False)
+        if kind == "suites":
+            parts = entry["includes"] or [*entry["problems"], *entry["methods"]]
+            console.print(Padding(Text(f"profiles: {', '.join(entry['profiles'])}; {', '.join(parts)}"), (0, 0, 0, 4)))
+            continue
+        for name, setting in entry["settings"].items():
+            line = f"{name} = {setting['default']}  ({setting['accepted']}) {setting['meaning']}"
+            console.print(Padding(Text(line), (0, 0, 0, 4)))

@@ -1,0 +1,186 @@
+import contextlib
+import io
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from mobench import registry
+from mobench.cli import main
+
+SUITE = """
+title: A tiny suite
+problems: {double-well@1: {k: [2, 3], dimension: 10}}
+methods: {mgda: {}, pcd: {tau: [0.1, 0.5]}}
+seeds: [0, 1]
+training: {optimizer: sgd, lr: 0.05, steps: 30}
+metrics: [primary_gradient_norm]
+tables:
+  - {title: "norms", value: primary_gradient_norm, columns: problem.k}
+published:
+  - {quantity: "MGDA at K=2", paper: 1.536, value: primary_gradient_norm, by: seed, where: {method: mgda, problem.k: 2}}
+"""
+
+PLUGIN = """
+from mobench import Method, register
+
+@register
+class Thrower(Method):
+    def weights(self, step):
+        raise ValueError("thrown on purpose")
+"""
+
+
+def mobench(*arguments, cwd, code=0):
+    """Run a command in this process; return what it prints, on standard error for exit code 2."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        returned = main(arguments)
+    assert returned == code, out.getvalue() + err.getvalue()
+    return out.getvalue() if code != 2 else err.getvalue()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a suite that has been run by the real program with a worker process."""
+    path = tmp_path_factory.mktemp("work")
+    (path / "tiny.yaml").write_text(SUITE)
+    (path / "thrower.py").write_text(PLUGIN)
+    command = [sys.executable, "-m", "mobench", "run", "suite=tiny.yaml", "results=out", "jobs=1"]
+    done = subprocess.run(command, cwd=path, capture_output=True, text=True, check=True, timeout=120)
+    path.joinpath("first.txt").write_text(done.stdout)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def forget_plugins(monkeypatch):
+    registry.methods(), registry.problems()
+    monkeypatch.setattr(registry, "_found", {kind: dict(found) for kind, found in registry._found.items()})
+    loaded = set(sys.modules)
+    yield
+    for name in set(sys.modules) - loaded:
+        if name.startswith("mobench_plugin_"):
+            del sys.modules[name]
+
+
+def stored(folder):
+    return sorted(path.name for path in folder.joinpath("out", "runs").rglob("*.json"))
+
+
+def test_a_run_prints_its_tables_and_stores_every_run(folder):
+    text = folder.joinpath("first.txt").read_text()
+    assert "12 runs: 0 stored, 12 to do" in text
+    assert "MGDA at K=2" in text and "1.536" in text
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+    assert len(stored(folder)) == 12
+
+
+def test_the_same_command_again_does_nothing_anew(folder):
+    before = {path: path.stat().st_mtime_ns for path in folder.joinpath("out", "runs").rglob("*.json")}
+    assert "12 stored, 0 to do" in mobench("run", "suite=tiny.yaml", "results=out", "jobs=1", cwd=folder)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_a_dry_run_counts_and_writes_nothing(tmp_path, folder):
+    text = mobench("run", f"suite={folder / 'tiny.yaml'}", "results=none", "seeds=3", "--dry-run", cwd=tmp_path)
+    assert "18 runs, 18 to do" in text and "nothing was run" in text
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["suite=tny.yaml"], ["tny.yaml"]),
+        (["suite=escap"], ["Did you mean 'escape'?"]),
+        (["suit=escape"], ["Did you mean 'suite'?"]),
+        (["suite=tiny.yaml", "methods.pcd.tau=2"], ["pcd.tau=2", "[0, 1]"]),
+        (["suite=tiny.yaml", "jobs=-1"], ["jobs=-1"]),
+        (["suite=tiny.yaml", "time_limit=0"], ["time_limit=0"]),
+        (["suite=tiny.yaml", "retry=all"], ["retry", "failed"]),
+        (["suite=tiny.yaml", "plugins=absent.py"], ["absent.py"]),
+        (["suite=tiny.yaml", "device=gpu9"], ["gpu9"]),
+        (["jobs=1"], ["suite=NAME is missing"]),
+    ],
+)
+def test_mistakes_exit_with_2_and_leave_nothing_behind(folder, arguments, words):
+    text = mobench("run", "results=refused", *arguments, cwd=folder, code=2)
+    for word in words:
+        assert word in text
+    assert not (folder / "refused").exists()
+
+
+def test_a_failing_plugin_costs_its_own_runs_and_is_retried_only_on_request(folder):
+    arguments = (
+        "run",
+        "suite=tiny.yaml",
+        "results=bad",
+        "jobs=0",
+        "plugins=thrower.py",
+        "methods=mgda,thrower",
+        "seeds=1",
+    )
+    text = mobench(*arguments, cwd=folder, code=1)
+    assert "2 of 4 runs failed" in text
+    assert "0 to do" in mobench(*arguments, cwd=folder, code=1)
+    assert "2 to do" in mobench(*arguments, "retry=failed", cwd=folder, code=1)
+    listed = mobench("results", "results=bad", "plugins=thrower.py", "--failed", cwd=folder)
+    assert listed.count("ValueError: thrown on purpose") == 2
+    shown = mobench("show", listed.split()[0], "results=bad", cwd=folder)
+    assert "failed" in shown and 'raise ValueError("thrown on purpose")' in shown
+
+
+def test_results_in_every_format(folder):
+    csv = mobench("results", "suite=tiny.yaml", "results=out", "--format", "csv", cwd=folder)
+    rows = json.loads(mobench("results", "results=out", "--format", "json", cwd=folder))
+    mobench("results", "results=out", "--format", "parquet", "--out", "all.parquet", cwd=folder)
+    table = pd.read_parquet(folder / "all.parquet")
+    assert len(csv.splitlines()) == len(rows) + 1 == len(table) + 1 == 13
+    assert table["primary_gradient_norm"].tolist() == [row["primary_gradient_norm"] for row in rows]
+    scores = json.loads(mobench("results", "results=out", "--view", "scores", "--format", "json", cwd=folder))
+    assert {row["method"] for row in scores} == {"mgda", "pcd"} and len(scores) == 4
+    budget = json.loads(mobench("results", "results=out", "--view", "budget", "--format", "json", cwd=folder))
+    assert max(row["tried"] for row in budget) == 2
+    assert "norms" in mobench("results", "suite=tiny.yaml", "results=out", cwd=folder)
+
+
+def test_asking_for_what_is_not_there(folder):
+    assert "no such folder" in mobench("results", "results=nowhere", cwd=folder, code=2)
+    assert "'escape'" in mobench("results", "suite=escape", "results=out", cwd=folder, code=2)
+    assert "--out" in mobench("results", "results=out", "--format", "parquet", cwd=folder, code=2)
+    assert "zzzz" in mobench("show", "zzzz", "results=out", cwd=folder, code=2)
+
+
+def test_show_prints_a_run_and_its_record(folder):
+    run = stored(folder)[0].removesuffix(".json")
+    assert "primary_gradient_norm" in mobench("show", run[:10], "results=out", cwd=folder)
+    record = json.loads(mobench("show", run[:10], "results=out", "--json", cwd=folder))
+    assert record["id"] == run
+    assert {"spec", "outcome", "environment", "memory", "started", "finished"} <= record.keys()
+
+
+@pytest.mark.parametrize("what", ["methods", "problems", "suites"])
+def test_lists(tmp_path, what):
+    entries = json.loads(mobench("list", what, "--json", cwd=tmp_path))
+    assert all({"id", "summary"} <= entry.keys() for entry in entries)
+    text = mobench("list", what, cwd=tmp_path)
+    assert all(entry["id"] in text for entry in entries)
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+
+
+def test_check_reports_the_battery(folder):
+    assert "conforms" in mobench("check", "methods=mgda", cwd=folder)
+    assert "FAILED" in mobench("check", "methods=thrower", "plugins=thrower.py", cwd=folder, code=1)
+    assert "say what to check" in mobench("check", "plugins=thrower.py", cwd=folder, code=2)
+
+
+def test_help_imports_nothing_heavy(tmp_path):
+    script = (
+        "import sys; from mobench.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'numpy', 'pandas', 'scipy', 'pymoo', 'rich', 'seaborn'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, timeout=60)

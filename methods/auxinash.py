@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -43,11 +44,20 @@ class AuxiNash(Method):
     )
     max_norm: float = real(1.0, low=0.0, low_open=True, meaning="the update is clipped to this length")
 
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.last: Vector | None = None
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        self.last = None
+
     def weights(self, step: Step) -> Vector:
         gram = step.gram
         rest = step.k - 1
         powers = np.array([self.p] + [(1.0 - self.p) / rest] * rest) if rest else np.ones(1)
-        bargain = nash_bargain(gram, powers)
+        bargain = nash_bargain(gram, powers, self.last)
+        self.last = bargain.alpha
         step.note(unsolved=not bargain.solved)
         if not bargain.solved:
             return np.zeros(step.k)

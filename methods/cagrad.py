@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from mobench.method import Method, Step, Vector
 from mobench.registry import register
 from mobench.settings import choice, real
@@ -30,8 +34,16 @@ class CAGrad(Method):
     c: float = real(0.4, low=0.0, high=1.0, high_open=True, meaning="radius of the ball, relative to ‖g_0‖")
     rescale: str = choice("none", ("none", "1+c^2", "1+c"), meaning="what the update is divided by")
 
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.last: Vector | None = None
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        self.last = None
+
     def weights(self, step: Step) -> Vector:
-        weights = conflict_averse(step.gram, self.c)
+        weights = self.last = conflict_averse(step.gram, self.c, self.last)
         if self.rescale == "1+c^2":
             return weights / (1.0 + self.c * self.c)
         if self.rescale == "1+c":

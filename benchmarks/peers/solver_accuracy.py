@@ -1,0 +1,141 @@
+"""Direction errors of the solvers, and of TorchJD's weightings, against the 60-digit oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.peers import torchjd_weightings
+from mobench import solvers
+from tests.solvers import reference
+from tests.solvers.gradients import Sample, independent, nearly_dependent
+
+Array = npt.NDArray[np.float64]
+METHODS = ("PCD", "MGDA", "CAGrad", "Nash", "PCGrad")
+
+
+@dataclass
+class Accuracy:
+    """What was seen of one method at one K; errors are ‖d − d*‖/‖d*‖."""
+
+    method: str
+    k: int
+    cases: int = 0
+    independent_error: float = 0.0
+    """The largest error on independent gradients of lengths 1e-6 … 1e6."""
+    dependent_error: float = 0.0
+    """The largest error on nearly dependent gradients."""
+    growth: float = 0.0
+    """The largest error divided by the condition number of C, over both families."""
+    peer_similar: float | None = None
+    """TorchJD's median error where lengths are within a factor of ten, at the exact length."""
+    peer_spread: float | None = None
+    """The same for lengths of 1e-6 … 1e6."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """Random hyperparameters for one case."""
+
+    tau: Array
+    c: float
+    powers: Array
+    orders: list[list[int]]
+
+
+def knobs(rng: np.random.Generator, k: int) -> Knobs:
+    return Knobs(
+        tau=rng.uniform(0.0, 1.0, k - 1),
+        c=float(rng.uniform(0.1, 0.9)),
+        powers=rng.dirichlet(np.full(k, 3.0)),
+        orders=[rng.permutation([j for j in range(k) if j != i]).tolist() for i in range(k)],
+    )
+
+
+def errors(gram: Array, drawn: Knobs) -> Iterator[tuple[str, float]]:
+    """Yield the direction error of every solver; an unsolved problem counts as infinitely wrong."""
+    projection = solvers.project_primary(gram, drawn.tau)
+    bargain = solvers.nash_bargain(gram, drawn.powers)
+    found = {
+        "PCD": [1.0, *projection.multipliers.tolist()] if projection.feasible else None,
+        "MGDA": solvers.min_norm_point(gram).tolist(),
+        "CAGrad": solvers.conflict_averse(gram, drawn.c).tolist(),
+        "Nash": bargain.alpha.tolist() if bargain.solved else None,
+        "PCGrad": solvers.surgery(gram, drawn.orders).tolist(),
+    }
+    exact = {
+        "PCD": reference.project_primary(gram, drawn.tau.tolist()),
+        "MGDA": reference.min_norm_point(gram),
+        "CAGrad": reference.conflict_averse(gram, drawn.c),
+        "Nash": reference.nash_bargain(gram, drawn.powers.tolist()),
+        "PCGrad": reference.surgery(gram, drawn.orders),
+    }
+    for name in METHODS:
+        weights, true = found[name], exact[name]
+        if weights is None or true is None:
+            yield name, float("inf")
+        else:
+            yield name, reference.direction_error(gram, weights, true)
+
+
+def peer_errors(gram: Array) -> Iterator[tuple[str, float]]:
+    """Yield the errors of TorchJD's weightings, at its τ = 0.02, c = 0.4 and equal powers."""
+    k = len(gram)
+    norms = np.sqrt(np.diagonal(gram))
+    exact = {
+        "PCD": reference.project_primary(gram, (0.02 * norms[0] / norms[1:]).tolist()),
+        "MGDA": reference.min_norm_point(gram),
+        "CAGrad": reference.conflict_averse(gram, 0.4),
+        "Nash": reference.nash_bargain(gram, [1.0] * k),
+    }
+    for name, weighting in torchjd_weightings.deterministic(k).items():
+        true = exact[name]
+        if true is not None:
+            yield name, reference.direction_error(gram, at_length_of(gram, weighting(gram), true), true)
+
+
+def at_length_of(gram: Array, weights: list[float], true: reference.Numbers) -> list[float]:
+    """Return the weights of the same direction at the true length: peers differ in their scale."""
+    with localcontext(prec=reference.DIGITS):
+        products = reference.exact(gram)
+        given = [Decimal(weight) for weight in weights]
+        square = reference.dot(given, reference.times(products, given))
+        if square <= 0:
+            return weights
+        factor = (reference.dot(true, reference.times(products, true)) / square).sqrt()
+        return [float(factor * weight) for weight in given]
+
+
+def measure(cases: int, peer_cases: int, progress: Callable[[str], None]) -> list[Accuracy]:
+    """Return the accuracy of every method for K = 2, 3 and 8."""
+    rows: list[Accuracy] = []
+    for k in (2, 3, 8):
+        rng = np.random.default_rng(k)
+        results = {name: Accuracy(name, k, cases) for name in METHODS}
+        for family, largest in ((independent, "independent_error"), (nearly_dependent, "dependent_error")):
+            for case in range(cases):
+                if case % 100 == 0:
+                    progress(f"K={k} {family.__name__}: {case} of {cases}")
+                sample: Sample = family(rng, k)
+                for name, error in errors(sample.gram, knobs(rng, k)):
+                    row = results[name]
+                    setattr(row, largest, max(getattr(row, largest), error))
+                    row.growth = max(row.growth, error / sample.condition)
+        for decades, median in ((0.5, "peer_similar"), (6.0, "peer_spread")):
+            seen: dict[str, list[float]] = {}
+            for _ in range(peer_cases):
+                progress(f"K={k} TorchJD's errors")
+                for name, error in peer_errors(independent(rng, k, decades).gram):
+                    seen.setdefault(name, []).append(error)
+            for name, values in seen.items():
+                setattr(results[name], median, float(np.median(values)))
+        rows += results.values()
+    return rows

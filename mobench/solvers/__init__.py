@@ -1,0 +1,26 @@
+"""Exact solvers on the K×K Gram matrix `G[i, j] = <g_i, g_j>`, numpy float64, without torch.
+
+Each solver states its problem in symbols. All of them are scale-free: a Gram matrix is first brought
+to unit diagonal (`mobench.solvers.scaling`), so that gradients of very different length lose no
+digits. The caller sees to it that the Gram matrix is finite, symmetric and that K ≥ 1.
+"""
+
+from mobench.solvers.bargain import Bargain, nash_bargain
+from mobench.solvers.conflict import conflict_averse
+from mobench.solvers.hull import min_norm_point
+from mobench.solvers.projection import Projection, largest_feasible_tau_fraction, project_primary
+from mobench.solvers.scaling import RESOLUTION, correlation
+from mobench.solvers.surgery import surgery
+
+__all__ = [
+    "RESOLUTION",
+    "Bargain",
+    "Projection",
+    "conflict_averse",
+    "correlation",
+    "largest_feasible_tau_fraction",
+    "min_norm_point",
+    "nash_bargain",
+    "project_primary",
+    "surgery",
+]

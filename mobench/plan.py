@@ -19,7 +19,7 @@ from mobench.training import Training
 
 Owner = TypeVar("Owner", bound=Configurable)
 
-GROUP_SIZE = 48
+GROUP_SIZE = 96
 """At most this many runs train in lockstep: enough to share the cost of a step, few enough to
 spread over the workers and to lose little when a group is killed."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,10 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from mobench.contenders import ordered_contenders, with_contenders
 from mobench.published import compare
 from mobench.scores import overall_scores
+from mobench.selected import selected_frame, selected_rows
 from mobench.suite import Suite
 from mobench.tables import suite_tables
 
@@ -29,6 +31,10 @@ def print_report(console: Console, suite: Suite, table: pd.DataFrame) -> None:
         return
     console.rule(f"{suite.title} ({suite.name}, profile {suite.profile})", align="left")
     console.print(_scores(table))
+    if suite.selected:
+        console.print("Configurations selected on validation, measured on test; * best, or tied with it:")
+        for selected in _selected(suite, table):
+            console.print(selected)
     for title, numbers in suite_tables(suite, table):
         console.print(_pivot(title, numbers))
     if suite.published:
@@ -55,12 +61,10 @@ def _table(title: str, *columns: str) -> Table:
 
 def _scores(results: pd.DataFrame) -> Table:
     scores = overall_scores(results)
-    table = _table(
-        "Methods", "method", "configs", "runs", "failed", "hypervolume [95 %]", "progress", "µs/step", "method µs"
-    )
+    table = _table("Methods", "method", "conf", "runs", "fail", "HV [95 %]", "progress", "µs/step", "own µs")
     for row in scores.to_dict("records"):
-        interval = number(row["hypervolume"])
-        if row["low"] is not None and not math.isnan(row["low"]):
+        interval = "–" if math.isnan(row["hypervolume"]) else f"{row['hypervolume']:.3f}"
+        if not math.isnan(row["low"]):
             interval += f" [{row['low']:.3f}, {row['high']:.3f}]"
         table.add_row(
             row["method"],
@@ -73,6 +77,29 @@ def _scores(results: pd.DataFrame) -> Table:
             f"{1e6 * row['method_seconds_per_step']:.1f}",
         )
     return table
+
+
+def _selected(suite: Suite, results: pd.DataFrame) -> Iterator[Table]:
+    """Yield, per problem instance, the test values of the configurations selected on validation data."""
+    rows = selected_rows(suite)
+    table = with_contenders(results, suite.split)
+    order = ordered_contenders(table, suite.methods)
+    for label, lines in selected_frame(rows, table).groupby("instance_label", sort=False):
+        found = {(line["contender"], line["row"]): line for line in lines.to_dict("records")}
+        shown = _table(str(label), "method", *(row.label for row in rows))
+        for contender in order:
+            entries = [(row, found.get((contender, row.label))) for row in rows]
+            cells = ["–" if line is None else _selected_cell(line, row.unit, row.decimals) for row, line in entries]
+            shown.add_row(contender, *cells)
+        yield shown
+
+
+def _selected_cell(line: Mapping[Any, Any], unit: float, decimals: int | None) -> str:
+    if not line["n"]:
+        return "failed"
+    value = line["mean"] / unit
+    text = number(value) if decimals is None else f"{value:.{decimals}f}"
+    return f"{text}*" if line["best"] else f"{text} "
 
 
 def _pivot(title: str, numbers: pd.DataFrame) -> Table:

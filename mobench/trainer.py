@@ -18,7 +18,7 @@ import torch
 from mobench.checkpoint import load_checkpoint, save_checkpoint
 from mobench.errors import NonFiniteError
 from mobench.history import History, Means, sampled_steps
-from mobench.method import Matrix, Method, Step, Vector
+from mobench.method import Matrix, Method, Step, Vector, checked_weights
 from mobench.metrics.progress import secondary_progress
 from mobench.record import Outcome
 from mobench.resources import resources
@@ -55,7 +55,7 @@ class Member:
     def choose(self, step: Step) -> Vector | torch.Tensor:
         """Return the method's weights, or its own direction, for `step`."""
         started = time.perf_counter()
-        chosen = chosen_update(self.method, step)
+        chosen = chosen_update(self.method, step) if self.by_direction else checked_weights(self.method, step)
         self.method_seconds += time.perf_counter() - started - step.gradient_seconds
         self.steps += 1
         if step.notes:

@@ -1,0 +1,1 @@
+"""The leaderboard: plots, and pages made of stored results."""

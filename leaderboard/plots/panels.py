@@ -1,0 +1,103 @@
+"""Panels, legends and lines with bands: what all plots share."""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from .style import Style, method_styles
+
+ACROSS = 4
+"""How many panels stand side by side."""
+
+LABELS = {
+    "accuracy": "test accuracy (%)",
+    "diagnostic/active": "binding constraints",
+    "effective_rank": "effective rank",
+    "group_sparsity": "share of filters without weight",
+    "parameter_sparsity": "share of zero weights",
+    "primary_gradient_norm": "‖∇L₁‖ at the end",
+}
+"""Axis labels of metrics; others are labelled by their name."""
+
+
+def label_of(metric: str) -> str:
+    """Return a metric as an axis label: `accuracy@90` is the test accuracy at 90 % removed."""
+    name, _, target = metric.partition("@")
+    kind, slash, rest = name.partition("/")
+    text = LABELS.get(name, f"{rest} {kind}" if slash else name.replace("_", " "))
+    return f"{text}, {target} % removed" if target else text
+
+
+def plain(text: str) -> str:
+    """Return a text that matplotlib draws as it is, instead of setting what stands between dollars as a formula."""
+    return text.replace("$", r"\$")
+
+
+def panels(
+    titles: Sequence[str], *, across: int = ACROSS, width: float = 3.1, height: float = 2.6, shared: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with one titled panel for each title, row by row; `shared` panels have the same axes."""
+    columns = min(across, len(titles))
+    rows = math.ceil(len(titles) / columns)
+    figure = Figure(figsize=(columns * width, rows * height + 0.2), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared)
+    axes: list[Axes] = list(grid.flat)
+    for index, spare in enumerate(axes[len(titles) :], len(titles)):
+        axes[index - columns].tick_params(labelbottom=True)
+        spare.remove()
+    for axis, title in zip(axes, titles, strict=False):
+        axis.set_title(plain(textwrap.fill(title, round(11 * width))))
+        seaborn.despine(ax=axis)
+    return figure, axes[: len(titles)]
+
+
+def add_legend(figure: Figure, frame: pd.DataFrame) -> None:
+    """Put one legend to the right of all panels; a method without any number is listed as failed."""
+    alive = set(frame.loc[frame["mean"].notna(), "contender"])
+    handles = [
+        Line2D(
+            [], [], color=style.color, marker=style.marker, linestyle=style.linestyle,
+            label=plain(name if name in alive else f"{name} (failed)"),
+        )
+        for name, style in method_styles(frame["contender"]).items()
+    ]  # fmt: skip
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    figure.set_figwidth(figure.get_figwidth() + 0.6 + 0.085 * longest)
+    figure.legend(handles=handles, loc="outside right upper")
+
+
+def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Style]) -> None:
+    """Draw `mean` against `x` as one line per contender, with a band from `low` to `high`."""
+    seaborn.lineplot(
+        data=frame, x=x, y="mean", hue="contender", style="contender", ax=axis, estimator=None, legend=False,
+        palette={name: style.color for name, style in styles.items()},
+        markers={name: style.marker for name, style in styles.items()},
+        dashes={name: style.dash for name, style in styles.items()},
+    )  # fmt: skip
+    for name, part in frame.dropna(subset=["low", "high"]).groupby("contender", sort=False):
+        ordered = part.sort_values(x)
+        color = styles[str(name)].color
+        axis.fill_between(ordered[x], ordered["low"], ordered["high"], color=color, alpha=0.15, linewidth=0)
+
+
+def pictures_of(figure: Figure) -> tuple[bytes, bytes]:
+    """Return the figure as SVG and as PNG; equal figures give equal files."""
+    svg, png = io.BytesIO(), io.BytesIO()
+    figure.savefig(svg, format="svg", metadata={"Date": None})
+    figure.savefig(png, format="png", metadata={"Software": None})
+    return svg.getvalue(), png.getvalue()
+
+
+def in_order(frame: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
+    """Return the frame with its contenders in the given order."""
+    places = {name: place for place, name in enumerate(order)}
+    return frame.sort_values("contender", key=lambda names: names.map(places), kind="stable", ignore_index=True)

@@ -1,0 +1,63 @@
+"""What plots are made of: the results table, the records behind it, and how configurations are selected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from mobench.contenders import instance_labels, ordered_contenders, with_contenders
+from mobench.errors import unknown
+from mobench.query import select
+from mobench.record import RunRecord
+from mobench.registry import methods, problems
+from mobench.suite import Suite
+
+Records = Callable[[], Iterable[RunRecord]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The stored runs of one suite under one profile."""
+
+    table: pd.DataFrame
+    """The results table with the columns of `mobench.contenders`."""
+    records: Records
+    """Yields the records again, for plots of curves; they are not all kept in memory."""
+    order: tuple[str, ...]
+    """The contenders, in the order of the suite."""
+    selection: str = "validation"
+
+    @classmethod
+    def of(cls, suite: Suite, table: pd.DataFrame, records: Records, selection: str = "validation") -> Source:
+        """Return the source of a suite's plots from its plain results table."""
+        contended = with_contenders(table, suite.split)
+        return cls(contended, records, tuple(ordered_contenders(contended, suite.methods)), selection)
+
+    def where(self, conditions: Mapping[str, Any]) -> Source:
+        """Return the source restricted to runs whose columns have the given values; a list means any of them."""
+        # `select` keeps finished runs; here failed ones stay, to be shown as failed.
+        kept = select(self.table.assign(status="done"), conditions).index
+        table = self.table.loc[kept]
+        return replace(self, table=table.assign(instance_label=table["instance"].map(instance_labels(table))))
+
+    def has(self, column: str) -> bool:
+        """Say whether the results have a column; a setting of a method that was not run is no mistake."""
+        owners = {"method": methods().values(), "problem": problems().values()}
+        kind, _, setting = column.partition(".")
+        if column in self.table:
+            return True
+        if any(setting in owner.settings for owner in owners.get(kind, ())):
+            return False
+        raise unknown("column", column, (str(known) for known in self.table.columns))
+
+    def select_metric(self, validation: str, test: str) -> str:
+        """Return the metric that chooses configurations."""
+        return validation if self.selection == "validation" else test
+
+    def panels_over(self, setting: str) -> pd.DataFrame:
+        """Return the table with a column `panel`: the instance's name without the setting that is an axis."""
+        merged = self.table.assign(**{setting: 0})
+        return self.table.assign(panel=self.table["instance"].map(instance_labels(merged)))

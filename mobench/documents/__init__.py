@@ -1,0 +1,1 @@
+"""Documents: results as Markdown, LaTeX and CSV."""

@@ -1,0 +1,43 @@
+"""Small results tables made by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from mobench.contenders import with_contenders
+
+
+def run(method, seed, *, instance="a", status="done", problem="toy@1", settings=None, **columns):
+    settings = settings or {}
+    inside = ", ".join(f"{name}={value}" for name, value in settings.items())
+    label = f"{method}({inside})" if inside else method
+    return {
+        "id": f"{problem}{instance}{label}{seed}",
+        "problem": problem,
+        "method": method,
+        "method_label": label,
+        "problem_label": problem,
+        "seed": seed,
+        "status": status,
+        "configuration": f"{instance}/{label}",
+        "instance": instance,
+        **{f"method.{name}": value for name, value in settings.items()},
+        **columns,
+    }
+
+
+def sweep(method, knob, values_by_setting, *, metrics=("chosen_on", "reported"), **common):
+    """Return runs of a sweep: `{setting: [(select, value) per seed]}`; None is a failed seed."""
+    rows = []
+    for setting, seeds in values_by_setting.items():
+        for seed, pair in enumerate(seeds):
+            settings = {knob: setting} if knob else {}
+            if pair is None:
+                rows.append(run(method, seed, status="failed", settings=settings, **common))
+            else:
+                rows.append(run(method, seed, settings=settings, **dict(zip(metrics, pair, strict=True)), **common))
+    return rows
+
+
+def table(*parts, split=()):
+    return with_contenders(pd.DataFrame([row for part in parts for row in part]), split)

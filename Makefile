@@ -5,8 +5,8 @@ BIN    := $(VENV)/bin
 
 .PHONY: demo test lint clean
 
-demo: $(VENV)/installed           ## install, run the synthetic experiments, print the tables
-	$(BIN)/mobench run suite=synthetic
+demo: $(VENV)/installed           ## install, train and prune a network by seven methods, print the tables
+	$(BIN)/mobench run suite=compression
 
 test: $(VENV)/tested              ## install with everything the tests need, and run all checks
 	$(MAKE) --no-print-directory lint

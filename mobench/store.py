@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
 from mobench import manifest
@@ -87,7 +88,10 @@ class Store:
         path = self.artifact(id_)
         if not path.exists():
             raise UserError(f"run {id_[:12]} has no stored tensors: {path} is missing")
-        tensors: dict[str, torch.Tensor] = torch.load(path, weights_only=True, map_location="cpu")
+        try:
+            tensors: dict[str, torch.Tensor] = torch.load(path, weights_only=True, map_location="cpu")
+        except (RuntimeError, OSError, EOFError, UnpicklingError) as error:
+            raise UserError(f"{path} cannot be read, perhaps it was cut off: {error}") from error
         return tensors
 
     def has(self, id_: str) -> bool:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from mobench.objective import KnownGradient
 
+from .cores import for_each_layer
 from .spectrum import as_matrix, singular_values, spectral_map
 
 
@@ -97,14 +98,16 @@ class Nuclear(Penalty):
         def multiplier(values: Tensor) -> Tensor:
             return self.scale / values
 
-        spectra = [
-            spectral_map(as_matrix(weight), multiplier, as_matrix(self._rows[index]))
-            for index, weight in self.weights.items()
-        ]
-        self.value = self.scale * _total(values.sum() for values in spectra)
+        def fill_row(index: int, weight: Tensor) -> Tensor:
+            return spectral_map(as_matrix(weight), multiplier, as_matrix(self._rows[index])).sum()
+
+        self.value = self.scale * _total(for_each_layer(fill_row, self.weights))
 
     def evaluate(self) -> float:
-        return self.scale * _total(singular_values(as_matrix(weight)).sum() for weight in self.weights.values())
+        def norm(index: int, weight: Tensor) -> Tensor:
+            return singular_values(as_matrix(weight)).sum()
+
+        return self.scale * _total(for_each_layer(norm, self.weights))
 
     def gradient(self, index: int) -> Tensor | None:
         return self._rows.get(index)

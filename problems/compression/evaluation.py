@@ -1,0 +1,114 @@
+"""What a trained network is worth: as it is, and with 80 to 99 % of its parameters removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from . import networks
+from .data.images import Images
+from .latency import cpu_latency
+from .networks.cost import file_size, flops
+from .pruning import Plan, Planner, Structure, fold_constants, remove, trace
+
+EVALUATION_BATCH = 256
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, images: Images) -> float:
+    """Return the percentage of correctly classified images, in evaluation mode."""
+    model.eval()
+    correct = sum(int((model(batch).argmax(1) == labels).sum()) for batch, labels in images.batches(EVALUATION_BATCH))
+    return 100.0 * correct / len(images)
+
+
+@torch.no_grad()
+def cross_entropy(model: nn.Module, images: Images) -> float:
+    """Return the mean cross-entropy, in evaluation mode."""
+    model.eval()
+    total = 0.0
+    for batch, labels in images.batches(EVALUATION_BATCH):
+        total += float(nn.functional.cross_entropy(model(batch).float(), labels, reduction="sum"))
+    return total / len(images)
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A smaller network, the target it was made for, and what was removed."""
+
+    target: float
+    model: nn.Module
+    plan: Plan
+
+
+class Pruner:
+    """Removes filters from one trained network."""
+
+    def __init__(self, model: nn.Module, network: str, fold: bool) -> None:
+        self.model = model
+        self.fold = fold
+        self.input_shape = networks.input_shape(network)
+        device = next(model.parameters()).device
+        self.example = torch.zeros(1, *self.input_shape, device=device)
+        model.eval()
+        self.structure: Structure = trace(model, [name for name, _ in networks.penalised(model)], self.example)
+        self.planner = Planner(model, self.structure)
+
+    def prune(self, target: float) -> Pruned:
+        """Return the network at a reduction that is reached exactly, or an error that states the maximum."""
+        return self._carried_out(target, self.planner.plan(target))
+
+    def each(self, targets: tuple[float, ...]) -> Iterator[Pruned]:
+        """Yield the network at each target; where one cannot be reached, at the largest reduction possible."""
+        for target in targets:
+            reachable = target <= self.planner.maximum
+            yield self._carried_out(target, self.planner.plan(target) if reachable else self.planner.plan_maximum())
+
+    def _carried_out(self, target: float, plan: Plan) -> Pruned:
+        smaller = remove(self.model, self.structure, plan)
+        if self.fold:
+            smaller = fold_constants(smaller, self.model, self.structure, plan, self.example)
+        return Pruned(target, smaller, plan)
+
+
+def pruned_metrics(pruner: Pruner, targets: tuple[float, ...], selection: Images, test: Images) -> dict[str, float]:
+    """Return accuracies and counted costs of the dense network and at every target.
+
+    `accuracy@90` is measured on test images, `selection_accuracy@90` on the images that
+    configurations are selected on; `reduction@90` is the fraction really removed.
+    """
+    found = {
+        "accuracy": accuracy(pruner.model, test),
+        "selection_accuracy": accuracy(pruner.model, selection),
+        **_costs(pruner.model, pruner.input_shape, ""),
+    }
+    for pruned in pruner.each(targets):
+        mark = f"@{100 * pruned.target:g}"
+        found |= {
+            f"accuracy{mark}": accuracy(pruned.model, test),
+            f"selection_accuracy{mark}": accuracy(pruned.model, selection),
+            f"reduction{mark}": pruned.plan.reduction,
+            **_costs(pruned.model, pruner.input_shape, mark),
+        }
+    found["accuracy@mean"] = sum(found[f"accuracy@{100 * target:g}"] for target in targets) / len(targets)
+    return found
+
+
+def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
+    """Return the median CPU milliseconds of one image on one thread, dense and at every target."""
+    found = {"latency_ms": cpu_latency(pruner.model, pruner.input_shape).median_ms}
+    for pruned in pruner.each(targets):
+        milliseconds = cpu_latency(pruned.model, pruner.input_shape).median_ms
+        found[f"latency_ms@{100 * pruned.target:g}"] = milliseconds
+    return found
+
+
+def _costs(model: nn.Module, input_shape: tuple[int, int, int], mark: str) -> dict[str, float]:
+    return {
+        f"flops{mark}": float(flops(model, input_shape)),
+        f"parameters{mark}": float(sum(parameter.numel() for parameter in model.parameters())),
+        f"bytes{mark}": float(file_size(model)),
+    }

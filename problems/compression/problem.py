@@ -1,0 +1,106 @@
+"""Compression as a multi-objective problem: classify well, with few filters or low rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mobench.problem import Bounds, Task, TaskProblem
+from mobench.registry import register
+from mobench.settings import Real, Setting, choice, flag, integer, real
+from mobench.streams import Streams
+
+from .data import CLASSES, NAMES, SIZES
+from .networks import build, input_shape, names
+
+if TYPE_CHECKING:
+    import torch
+
+PENALTIES = {"group-lasso": ("group-lasso",), "l1-nuclear": ("l1", "nuclear")}
+"""The sets of secondary objectives."""
+
+SUSTAINED_FLOPS = {"cpu": 1e11, "cuda": 1.5e13}
+"""What an estimate of time assumes: one core of a current CPU, one data-centre GPU in float32."""
+
+
+@register
+class Compression(TaskProblem):
+    """Train a network whose weights can be removed afterwards.
+
+    Primary: the cross-entropy of a classifier. Secondaries, over the penalised convolution weights,
+
+        group-lasso:  Σ_g ‖θ_g‖₂, one group per output filter                              (K = 2),
+        l1-nuclear:   Σ_i |θ_i|  and  Σ_ℓ ‖W_ℓ‖_*, W_ℓ a weight as C_out × (C_in·k·k)      (K = 3),
+
+    each multiplied by `scale`. After training, filters of smallest norm are physically removed until
+    80, 85, 90, 95 and 99 % of the parameters are gone, and the smaller network is evaluated as it is.
+    Accuracies are measured on validation images, for selection, and on test images, to be reported.
+    """
+
+    id = "compression@1"
+    reference = "Priority-Constrained Descent, sections 'Structured Pruning' and 'Unstructured Sparsity'"
+    export_options: ClassVar[dict[str, Setting]] = {
+        "target": Real(None, "fraction of the parameters to remove; left out: none", 0.0, 1.0, True, True)
+    }
+
+    dataset: str = choice("digits", NAMES, meaning="images to classify")
+    network: str = choice("digits-cnn", names(), meaning="architecture to compress")
+    penalty: str = choice("group-lasso", tuple(PENALTIES), meaning="secondary objectives")
+    batch_size: int = integer(32, low=1, meaning="images per step")
+    scale: float = real(1.0, low=0.0, low_open=True, meaning="factor on every secondary objective")
+    prox: float = real(0.0, low=0.0, meaning="λ of a proximal step with threshold λ·lr after each update; 0: none")
+    holdout: bool = flag(True, meaning="split validation images off the training set")
+    fold: bool = flag(False, meaning="fold the constant output of removed filters into the next layer")
+    precision: str = choice("float32", ("float32", "bf16"), meaning="bf16: forward pass in mixed precision")
+
+    def objectives(self) -> tuple[str, ...]:
+        return ("cross-entropy", *PENALTIES[self.penalty])
+
+    def lower_bounds(self, seed: int) -> tuple[float, ...]:
+        return (0.0,) * len(self.objectives())
+
+    def hypervolume_metrics(self) -> tuple[str, ...]:
+        return tuple(f"log10/{name}" for name in self.objectives())
+
+    def hypervolume_bounds(self) -> Bounds:
+        """Decades: cross-entropy from 1e-3 to 10, penalties from one millionth of the start's value to ten times it."""
+        penalties = len(self.objectives()) - 1
+        return Bounds(ideal=(-3.0, *(-6.0,) * penalties), reference=(1.0, *(1.0,) * penalties))
+
+    def prepare(self) -> None:
+        from .preparation import check_data
+
+        check_data(self)
+
+    def export(
+        self, tensors: Mapping[str, torch.Tensor], metrics: Mapping[str, float], out: Path, options: Mapping[str, Any]
+    ) -> str:
+        from .stored import export_network
+
+        return export_network(self, tensors, metrics, out, options["target"])
+
+    def steps_per_epoch(self) -> int:
+        train, held_out = SIZES[self.dataset]
+        return (train if self.holdout else train + held_out) // self.batch_size
+
+    def seconds_per_step(self, device: str) -> float | None:
+        """Estimate from the network's FLOPs (a backward pass costs two forward passes); digits can be tried."""
+        if self.dataset == "digits":
+            return None
+        return 3 * self.batch_size * _flops(self.network, CLASSES[self.dataset]) / SUSTAINED_FLOPS[device]
+
+    def start(self, streams: Streams) -> Task:
+        from .task import CompressionTask
+
+        return CompressionTask(self, streams)
+
+
+@cache
+def _flops(network: str, classes: int) -> int:
+    import torch
+
+    from .networks.cost import flops
+
+    return flops(build(network, classes, torch.Generator()), input_shape(network))

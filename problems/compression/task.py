@@ -1,0 +1,151 @@
+"""One seeded compression run: the network, its batches, its losses, and what it is worth when pruned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from mobench.objective import KnownGradient
+from mobench.problem import Task
+from mobench.resources import resources
+from mobench.streams import Streams
+
+from . import data, networks
+from .data.images import Batch, Images, Splits
+from .data.stream import TrainStream
+from .evaluation import Pruner, accuracy, cross_entropy, latencies, pruned_metrics
+from .penalties import L1, GroupLasso, Nuclear, Penalty
+from .proximal import proximal_step
+from .sparsity import effective_rank, native_group_sparsity, parameter_sparsity
+
+if TYPE_CHECKING:
+    from .problem import Compression
+
+TARGETS = (0.80, 0.85, 0.90, 0.95, 0.99)
+"""Fractions of parameters to remove, at which a trained network is evaluated."""
+
+KINDS: dict[str, type[Penalty]] = {"group-lasso": GroupLasso, "l1": L1, "nuclear": Nuclear}
+
+
+class CompressionTask(Task):
+    """A network on its training stream, with penalties that know their own gradients."""
+
+    def __init__(self, problem: Compression, streams: Streams, splits: Splits | None = None) -> None:
+        """Load the problem's data set, or train on the given images."""
+        self.problem = problem
+        self.machine = resources()
+        self.device = torch.device(self.machine.torch_device)
+        self.splits = splits or data.load(
+            problem.dataset,
+            self.machine.data_root,
+            download=self.machine.data_download,
+            device=self.device,
+            holdout=problem.holdout,
+        )
+        self.memory_format = torch.channels_last if self.machine.channels_last else torch.contiguous_format
+        self.model = networks.build(problem.network, self.splits.classes, streams.torch("init"))
+        self.model.to(self.device).to(memory_format=self.memory_format)
+        self.forward = torch.compile(self.model) if self.machine.compile else self.model
+        self.parameters: Sequence[Tensor] = list(self.model.parameters())
+        self.stream = TrainStream(self.splits.train, problem.batch_size, self.splits.augment, streams.torch("data"))
+        self.steps_per_epoch = self.stream.batches_per_epoch
+        positions = {id(parameter): index for index, parameter in enumerate(self.parameters)}
+        self.penalised = [weight for _, weight in networks.penalised(self.model)]
+        indices = [positions[id(weight)] for weight in self.penalised]
+        names = problem.objectives()[1:]
+        self.penalties = [KINDS[name](self.parameters, indices, problem.scale) for name in names]
+        for penalty in self.penalties:
+            penalty.update()
+        self.start_values = [penalty.value for penalty in self.penalties]
+
+    def batches(self) -> Iterator[Batch]:
+        while True:
+            yield self.stream.next_batch()
+
+    def losses(self, batch: Batch) -> Sequence[Tensor | KnownGradient]:
+        for penalty in self.penalties:
+            penalty.update()
+        self.model.train()
+        return [self.task_loss(batch), *self.penalties]
+
+    def task_loss(self, batch: Batch) -> Tensor:
+        """Return the cross-entropy of a batch."""
+        images, labels = batch
+        images = images.to(memory_format=self.memory_format)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.problem.precision == "bf16"):
+            logits = self.forward(images)
+        return nn.functional.cross_entropy(logits.float(), labels)
+
+    def losses_after(self, batch: Batch) -> Sequence[float]:
+        with torch.no_grad(), still_statistics(self.model):
+            return [float(self.task_loss(batch)), *(penalty.evaluate() for penalty in self.penalties)]
+
+    def after_update(self, lr: float) -> None:
+        if self.problem.prox:
+            proximal_step(self.penalised, self.problem.objectives()[1:], self.problem.prox * lr)
+
+    def epoch_metrics(self) -> Mapping[str, Any]:
+        return {
+            "validation_accuracy": accuracy(self.model, self.selection),
+            "penalties": [penalty.evaluate() for penalty in self.penalties],
+            "group_sparsity": native_group_sparsity(self.penalised),
+        }
+
+    @property
+    def selection(self) -> Images:
+        """The images on which configurations are selected: validation, or test where there is none."""
+        return self.splits.test if self.splits.val is None else self.splits.val
+
+    def metrics(self) -> Mapping[str, float]:
+        values = [penalty.evaluate() for penalty in self.penalties]
+        loss = cross_entropy(self.model, self.splits.test)
+        relative = [value / start for value, start in zip(values, self.start_values, strict=True)]
+        names = self.problem.objectives()
+        losses = dict(zip(names, [loss, *values], strict=True))
+        logs = dict(zip(names, [loss, *relative], strict=True))
+        return {
+            **{f"loss/{name}": value for name, value in losses.items()},
+            **{f"log10/{name}": math.log10(max(value, 1e-12)) for name, value in logs.items()},
+            "group_sparsity": native_group_sparsity(self.penalised),
+            "parameter_sparsity": parameter_sparsity(self.penalised),
+            "effective_rank": effective_rank(self.penalised),
+            **pruned_metrics(self.pruner(), TARGETS, self.selection, self.splits.test),
+        }
+
+    def timings(self) -> Mapping[str, float]:
+        return latencies(self.pruner(), TARGETS)
+
+    def pruner(self) -> Pruner:
+        """Return what removes filters of the network as it is now."""
+        return Pruner(self.model, self.problem.network, self.problem.fold)
+
+    def artifact(self) -> dict[str, Tensor]:
+        """Return the trained weights."""
+        return self.model.state_dict()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"buffers": dict(self.model.named_buffers()), "stream": self.stream.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        with torch.no_grad():
+            for name, buffer in self.model.named_buffers():
+                buffer.copy_(state["buffers"][name])
+        self.stream.load_state_dict(state["stream"])
+
+
+@contextmanager
+def still_statistics(model: nn.Module) -> Iterator[None]:
+    """Let BatchNorm use the batch's statistics without moving its running ones."""
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    for norm in norms:
+        norm.track_running_stats = False
+    try:
+        yield
+    finally:
+        for norm in norms:
+            norm.track_running_stats = True

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from mobench import Method, NonFiniteError, TaskProblem, register
+from mobench import Method, NonFiniteError, TaskProblem, registry
 from mobench.plan import make_groups, make_plans
 from mobench.problem import Task
 from mobench.registry import find_method, find_problem
@@ -11,7 +11,6 @@ from mobench.trainer import Group, train
 from mobench.training import Training
 
 
-@register
 class Regression(TaskProblem):
     """A small network on random data: a fit, and the size of its weights by autograd."""
 
@@ -60,7 +59,6 @@ class RegressionTask(Task):
         self.data.set_state(state["data"])
 
 
-@register
 class Reader(Method):
     """Reads nothing but the losses."""
 
@@ -68,7 +66,6 @@ class Reader(Method):
         return step.losses / step.losses.sum()
 
 
-@register
 class Exploder(Method):
     """Raises at step 3."""
 
@@ -78,7 +75,6 @@ class Exploder(Method):
         return np.ones(step.k)
 
 
-@register
 class Sphinx(Method):
     """Returns NaN at step 2."""
 
@@ -86,7 +82,6 @@ class Sphinx(Method):
         return np.full(step.k, np.nan if step.iteration == 2 else 1.0)
 
 
-@register
 class Walker(Method):
     """Goes its own way: the sign of the primary gradient."""
 
@@ -95,6 +90,14 @@ class Walker(Method):
 
     def direction(self, step):
         return step.gradients[0].sign()
+
+
+@pytest.fixture(autouse=True)
+def own_plugins(monkeypatch):
+    """Know the classes of this file, in its own tests alone."""
+    methods, problems = dict(registry.methods()), dict(registry.problems())
+    methods |= {method.name: method for method in (Reader, Exploder, Sphinx, Walker)}
+    monkeypatch.setattr(registry, "_found", {"methods": methods, "problems": {**problems, Regression.id: Regression}})
 
 
 def spec(problem="regression@1", method="mgda", seed=0, settings=(), **training):

@@ -29,7 +29,7 @@ def print_report(console: Console, suite: Suite, table: pd.DataFrame) -> None:
     if not len(table):
         console.print(f"{suite.name}: no results yet")
         return
-    console.rule(f"{suite.title} ({suite.name}, profile {suite.profile})", align="left")
+    print_heading(console, suite)
     console.print(_scores(table))
     if suite.selected:
         console.print("Configurations selected on validation, measured on test; * best, or tied with it:")
@@ -39,6 +39,15 @@ def print_report(console: Console, suite: Suite, table: pd.DataFrame) -> None:
         console.print(_pivot(title, numbers))
     if suite.published:
         console.print(_published(suite, table))
+
+
+def print_heading(console: Console, suite: Suite) -> None:
+    """Print a suite's title, name and profile."""
+    console.print(f"\n{suite.title} ({suite.name}, profile {suite.profile})", style="bold underline")
+
+
+def _spelled(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def number(value: Any, digits: int = 4) -> str:
@@ -105,7 +114,7 @@ def _selected_cell(line: Mapping[Any, Any], unit: float, decimals: int | None) -
 def _pivot(title: str, numbers: pd.DataFrame) -> Table:
     header = str(numbers.columns.name).removeprefix("problem.")
     rows = str(numbers.index.name).removeprefix("method.").removesuffix("_label")
-    table = _table(title, rows, *(f"{header}={number(column)}" for column in numbers.columns))
+    table = _table(title, rows, *(f"{header}={_spelled(column)}" for column in numbers.columns))
     for name, row in numbers.iterrows():
         table.add_row(number(name), *(number(float(value)) for value in row))
     return table
@@ -131,7 +140,7 @@ def _published(suite: Suite, results: pd.DataFrame) -> Table:
 
 def print_plan(console: Console, plan: Plan, pending: int, duration: str) -> None:
     """Print how many runs of which method on which problem are planned."""
-    console.rule(f"{plan.suite.title} ({plan.suite.name}, profile {plan.suite.profile})", align="left")
+    print_heading(console, plan.suite)
     console.print(f"{len(plan.specs)} runs, {pending} to do, about {duration}")
     table = _table("", "problem", "method", "configs", "seeds", "runs")
     counts: dict[tuple[str, str], list[RunSpec]] = {}

@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--view",
         choices=VIEWS,
         help="runs: a row per run; scores: a row per problem and method; "
-        "budget: expected hypervolume after m configurations (default: the suite's report, or runs in a file)",
+        "budget: expected hypervolume after m configurations (default: the report of every suite, or runs in a file)",
     )
     parser.add_argument("--out", type=Path, help="write to this file; parquet needs one")
     parser.add_argument("--failed", action="store_true", help="only failed runs, with the last line of each error")
@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from mobench.registry import load_plugins
     from mobench.results import results_table
     from mobench.store import Store
-    from mobench.suite import load_suite
+    from mobench.suite import load_suite, suite_files
 
     overrides = parse_overrides(arguments.settings, ("suite", "profile", "results", "plugins"))
     load_plugins(overrides.get("plugins", []))
@@ -59,8 +59,10 @@ def execute(arguments: argparse.Namespace) -> int:
         table = table[table["status"] == "failed"]
         if arguments.format == "table":
             return _print_failed(table)
-    if arguments.format == "table" and arguments.view is None and names:
-        return _print_reports(names, overrides.get("profile"), store, table)
+    if arguments.format == "table" and arguments.view is None and arguments.out is None:
+        shipped = {found.suite: found.suite for found in store.manifests() if found.suite in suite_files()}
+        if names or shipped:
+            return _print_reports(names or shipped, overrides.get("profile"), store, table)
     return _write(_view(table, arguments.view or "runs"), arguments.format, arguments.out)
 
 

@@ -21,7 +21,7 @@ class Resources(Configurable):
     """The machine's side of a run."""
 
     device: str = text("auto", meaning="a torch device; auto: cuda where there is one, else cpu")
-    channels_last: bool = flag(False, meaning="channels-last memory format for convolutional networks")
+    channels_last: bool = flag(True, meaning="channels-last memory format for convolutional networks")
     compile: bool = flag(False, meaning="torch.compile the network")
     data_root: str = text("data", meaning="folder that holds the data sets")
     data_download: bool = flag(False, meaning="download what is missing there")

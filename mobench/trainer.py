@@ -95,7 +95,7 @@ class Group:
             method = spec.build_method()
             method.reset(self.workload.k, streams[index].numpy("method"))
             self.members.append(Member(spec, method, self.workload, index))
-        self.optimizer = self.training.build(self.workload.parameters)
+        self.optimizer = self.training.build(self.workload.parameters, fused=self.workload.fused)
         self.total = self.training.total_steps(self.workload.steps_per_epoch)
         self.iteration = 0
         self.seconds = 0.0

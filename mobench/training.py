@@ -34,20 +34,21 @@ class Training(Configurable):
     def label(cls) -> str:
         return "training"
 
-    def build(self, parameters: Parameters) -> torch.optim.Optimizer:
+    def build(self, parameters: Parameters, *, fused: bool = False) -> torch.optim.Optimizer:
         """Return the torch optimizer of these settings over `parameters`.
 
-        All of them work element by element, which is what lets many runs share one tensor.
+        All of them work element by element, which is what lets many runs share one tensor. A `fused` one,
+        where torch has it, takes a step in one sweep; its rounding may depend on where a tensor ends.
         """
         adam: dict[str, Any] = {"betas": (self.beta1, self.beta2), "eps": self.epsilon}
+        common: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay}
+        kernel: dict[str, Any] = {"fused": True} if fused else {}
         builders: dict[str, Callable[[], torch.optim.Optimizer]] = {
-            "sgd": lambda: torch.optim.SGD(parameters, self.lr, momentum=self.momentum, weight_decay=self.weight_decay),
-            "adam": lambda: torch.optim.Adam(parameters, self.lr, weight_decay=self.weight_decay, **adam),
-            "adamw": lambda: torch.optim.AdamW(parameters, self.lr, weight_decay=self.weight_decay, **adam),
-            "rmsprop": lambda: torch.optim.RMSprop(
-                parameters, self.lr, eps=self.epsilon, momentum=self.momentum, weight_decay=self.weight_decay
-            ),
-            "adagrad": lambda: torch.optim.Adagrad(parameters, self.lr, weight_decay=self.weight_decay),
+            "sgd": lambda: torch.optim.SGD(parameters, momentum=self.momentum, **common, **kernel),
+            "adam": lambda: torch.optim.Adam(parameters, **common, **adam, **kernel),
+            "adamw": lambda: torch.optim.AdamW(parameters, **common, **adam, **kernel),
+            "rmsprop": lambda: torch.optim.RMSprop(parameters, eps=self.epsilon, momentum=self.momentum, **common),
+            "adagrad": lambda: torch.optim.Adagrad(parameters, **common, **kernel),
         }
         return builders[self.optimizer]()
 

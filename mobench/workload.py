@@ -36,6 +36,8 @@ class Workload(ABC):
     parameters: Sequence[torch.Tensor]
     """What the optimizer updates."""
     steps_per_epoch: int = 1
+    fused: bool = False
+    """Whether a fused optimizer may take the steps; in lockstep its rounding could depend on the neighbours."""
 
     @abstractmethod
     def begin(self, iteration: int) -> Matrix:
@@ -198,6 +200,7 @@ class TaskWorkload(Workload):
     """One run of a `TaskProblem`: autograd and closed forms through `GradientRows`."""
 
     size = 1
+    fused = True
 
     def __init__(self, problem: TaskProblem, task: Task, seed: int) -> None:
         self.task = task

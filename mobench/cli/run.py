@@ -61,7 +61,7 @@ keys:
   retry=failed           run failed runs again
   plugins=PATH[,PATH]    Python files or folders with methods and problems of your own
   device=cpu|cuda        where networks train (default: cuda where there is one)
-  channels_last=true     memory format of convolutional networks
+  channels_last=false    memory format of convolutional networks
   compile=true           torch.compile networks
   data.root=DIR          where data sets lie (default: data)
   data.download=true     fetch what is missing there

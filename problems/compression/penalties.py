@@ -62,6 +62,10 @@ class L1(Penalty):
         weight = self.weight(index)
         return None if weight is None else torch.sign(weight).mul_(self.scale)
 
+    def gradient_into(self, index: int, out: Tensor) -> Tensor | None:
+        weight = self.weight(index)
+        return None if weight is None else torch.sign(weight, out=out).mul_(self.scale)
+
 
 class GroupLasso(Penalty):
     """s·Σ_g ‖θ_g‖₂, one group per output filter, all of weight one.
@@ -72,14 +76,21 @@ class GroupLasso(Penalty):
     def update(self) -> None:
         norms = {index: filter_norms(weight) for index, weight in self.weights.items()}
         self.value = self.scale * _total(norm.sum() for norm in norms.values())
-        self._factors = {index: _reciprocal(norm).mul_(self.scale) for index, norm in norms.items()}
+        self._factors = {
+            index: per_filter(_reciprocal(norm).mul_(self.scale), self._penalised[index])
+            for index, norm in norms.items()
+        }
 
     def evaluate(self) -> float:
         return self.scale * _total(filter_norms(weight).sum() for weight in self.weights.values())
 
     def gradient(self, index: int) -> Tensor | None:
         weight = self.weight(index)
-        return None if weight is None else weight * per_filter(self._factors[index], weight)
+        return None if weight is None else weight * self._factors[index]
+
+    def gradient_into(self, index: int, out: Tensor) -> Tensor | None:
+        weight = self.weight(index)
+        return None if weight is None else torch.mul(weight, self._factors[index], out=out)
 
 
 class Nuclear(Penalty):

@@ -70,7 +70,8 @@ class CompressionTask(Task):
     def losses(self, batch: Batch) -> Sequence[Tensor | KnownGradient]:
         for penalty in self.penalties:
             penalty.update()
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         return [self.task_loss(batch), *self.penalties]
 
     def task_loss(self, batch: Batch) -> Tensor:

@@ -70,7 +70,8 @@ def test_a_proximal_step_follows_the_update_with_threshold_lambda_times_lr(penal
     off, on = (spec(penalty=penalty, prox=strength, training=training) for strength in (0.0, 2.0))
     before, after = (penalised_weights(run, trained(run)) for run in (off, on))
     names = off.build_problem().objectives()[1:]
-    for name, weight in before.items():
+    for name, contiguous in before.items():
+        weight = contiguous.to(memory_format=torch.channels_last)  # norms are summed in the order of training
         proximal.proximal_step([weight], names, 2.0 * 0.1)
         assert torch.equal(weight, after[name])
 

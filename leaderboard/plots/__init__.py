@@ -17,12 +17,13 @@ from matplotlib.figure import Figure
 from mobench.documents.report import Picture
 from mobench.errors import UserError, unknown
 
-from . import accuracy, front, gradient_norm, hypervolume, knob, scale, trajectories
+from . import accuracy, critical_difference, front, gradient_norm, hypervolume, knob, performance, scale, trajectories
 from .panels import pictures_of
 from .source import Source
 from .style import house_style
+from .theme import dark
 
-__all__ = ["PLOTS", "Plot", "Source", "draw_plots", "house_style"]
+__all__ = ["PLOTS", "Plot", "Source", "dark", "draw_plots", "house_style"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,14 @@ PLOTS = {
         "Operating points on the front while one objective is rescaled (first seed)", front.data, front.draw
     ),
     "scale": Plot("What a fixed configuration gives while one objective is rescaled", scale.data, scale.draw),
+    "performance-profile": Plot(
+        "How often each method is within a factor of the best (performance profile)", performance.data, performance.draw
+    ),
+    "critical-difference": Plot(
+        "Mean ranks; bars join methods that the contests cannot tell apart",
+        critical_difference.data,
+        critical_difference.draw,
+    ),
 }
 """All plots by name."""
 

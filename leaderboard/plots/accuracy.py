@@ -49,9 +49,11 @@ def draw_cost(frame: pd.DataFrame) -> Figure:
             line = part[(part["contender"] == name) & part["mean"].notna()].sort_values("target")
             x, y = line[cost] / factor, line["mean"]
             spans = [(y - line["low"]).fillna(0.0), (line["high"] - y).fillna(0.0)]
+            # Latencies of small networks are noisy: a thick line from one to the next would be all there is to see.
             axis.errorbar(
                 x, y, yerr=spans, color=style.color, marker=style.marker, linestyle=style.linestyle,
-                markeredgecolor="white", elinewidth=1.0, linewidth=1.3,
+                markeredgecolor="white", markeredgewidth=0.5, elinewidth=1.0,
+                linewidth=0.5 if cost == "latency_ms" else 1.3,
             )  # fmt: skip
             dense = line["target"] == 0
             axis.plot(x[dense], y[dense], "*", color=style.color, markersize=14, markeredgecolor="white", zorder=5)

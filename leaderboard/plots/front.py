@@ -46,10 +46,10 @@ def draw(frame: pd.DataFrame) -> Figure:
     norm = LogNorm(points["scale"].min(), points["scale"].max())
     xlabel, ylabel, setting = (str(frame[name].iloc[0]) for name in ("x_metric", "y_metric", "setting"))
     for index, (axis, (name, part)) in enumerate(zip(axes, groups, strict=True)):
-        axis.plot(front["x"], front["y"], color="#9a9a9a", linewidth=1.2, zorder=1)
+        axis.plot(front["x"], front["y"], color="#8a8a8a", linewidth=1.2, zorder=1)
         shown = axis.scatter(
             part["x"], part["y"], c=part["scale"], norm=norm, cmap="viridis", marker=styles[str(name)].marker,
-            s=42, edgecolor="white", linewidth=0.6, zorder=2,
+            s=42, edgecolor="#8a8a8a", linewidth=0.7, zorder=2,
         )  # fmt: skip
         axis.set(xlabel=label_of(xlabel), ylabel=label_of(ylabel) if index % ACROSS == 0 else "")
     figure.colorbar(shown, ax=axes, label=setting.partition(".")[2], pad=0.01)

@@ -46,11 +46,11 @@ def draw(frame: pd.DataFrame) -> Figure:
 
 
 def budget_data(source: Source) -> pd.DataFrame:
-    """Return the expected hypervolume after m configurations picked blindly, m = 1 … all."""
+    """Return the expected hypervolume of m configurations picked blindly, m = 1 … all; empty where nobody swept."""
     table = source.table
     curves = budget_curves(table.assign(method=table["contender"]))
-    if not len(curves):
-        return curves
+    if not len(curves) or curves["tried"].max() < 2:
+        return pd.DataFrame()
     names = {
         "method": "contender",
         "hypervolume": "mean",

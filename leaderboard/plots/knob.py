@@ -24,19 +24,21 @@ def data(
     """Return one row per problem instance, metric, contender and knob value.
 
     Contenders that were swept over `setting` have one row for each of its values, `knob`; the others have one
-    row without `knob`: the configuration that `select` chooses (`accuracy` with selection on test data).
+    row without `knob`: the configuration that `select` chooses (`accuracy` with selection on test data). Empty
+    where nobody was swept: a knob with one value has no axis.
     """
     table = source.table
     if not all(source.has(column) for column in (setting, *values)):
         return pd.DataFrame()
     table = table.assign(knob=pd.to_numeric(table[setting], errors="coerce"))
     swept = table.groupby("contender")["knob"].nunique() > 1
+    if not swept.any():
+        return pd.DataFrame()
     parts = []
     turned = table[table["contender"].map(swept) & table["knob"].notna()]
     keys = ["instance", "instance_label", "contender", "knob", "configuration"]
     for metric in values:
-        if len(turned):
-            parts.append(summarize(turned, keys, [metric]).drop(columns=["failed"]))
+        parts.append(summarize(turned, keys, [metric]).drop(columns=["failed"]))
         others = table[~table["contender"].map(swept)]
         if len(others):
             criterion = Criterion(metric, source.select_metric(select, "accuracy"))
@@ -55,6 +57,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     titles = [label if len(instances) > 1 and metric == metrics[0] else "" for label in instances for metric in metrics]
     across = len(metrics) if len(metrics) > 1 else ACROSS
     figure, axes = panels(titles, across=across, width=3.0, height=2.8)
+    figure.set_layout_engine("constrained", w_pad=0.12)  # room for the markers beyond the right edge
     styles = method_styles(frame["contender"])
     setting = str(frame["setting"].iloc[0]).partition(".")[2]
     for axis, (label, metric) in zip(axes, ((i, m) for i in instances for m in metrics), strict=True):

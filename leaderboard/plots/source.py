@@ -15,6 +15,7 @@ from mobench.record import RunRecord
 from mobench.registry import methods, problems
 from mobench.suite import Suite
 
+NO_SUITE = Suite("", "", "")
 Records = Callable[[], Iterable[RunRecord]]
 
 
@@ -29,12 +30,14 @@ class Source:
     order: tuple[str, ...]
     """The contenders, in the order of the suite."""
     selection: str = "validation"
+    suite: Suite = NO_SUITE
+    """The suite, for plots that rank by what it asks for."""
 
     @classmethod
     def of(cls, suite: Suite, table: pd.DataFrame, records: Records, selection: str = "validation") -> Source:
         """Return the source of a suite's plots from its plain results table."""
         contended = with_contenders(table, suite.split)
-        return cls(contended, records, tuple(ordered_contenders(contended, suite.methods)), selection)
+        return cls(contended, records, tuple(ordered_contenders(contended, suite.methods)), selection, suite)
 
     def where(self, conditions: Mapping[str, Any]) -> Source:
         """Return the source restricted to runs whose columns have the given values; a list means any of them."""

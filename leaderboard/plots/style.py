@@ -1,8 +1,9 @@
 """One look for all plots: a fixed colour, marker and dash for every method, wherever it appears.
 
-The seven colours stay at least 30 CIELAB units apart in normal vision and under protanopia,
-deuteranopia and tritanopia (tested), and all are legible on white and on dark grey. Markers
-tell methods apart without any colour.
+No seven colours that are legible on white and on dark grey alike could be found that colour-blind readers tell
+apart, so each method has one hue in two shades: `color` for white pages and `on_dark` for dark ones. Within each shade
+the seven stay at least 30 CIELAB units apart in normal vision and under protanopia, deuteranopia and tritanopia, and
+every colour has a contrast of 3:1 with its page (tested). Markers tell methods apart without any colour.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ class Style:
     """How one method is drawn."""
 
     color: str
+    on_dark: str
+    """The same hue for a dark page."""
     marker: str
     dash: tuple[float, ...] | str = ""
     """On and off lengths; empty for a solid line."""
@@ -33,25 +36,25 @@ LATER = (4.0, 1.5)
 """The dash of everything beyond the seven."""
 
 METHODS = {
-    "pcd": Style("#614495", "o"),
-    "ws": Style("#E69F00", "s"),
-    "mgda": Style("#1CC77B", "^"),
-    "pcgrad": Style("#864156", "D"),
-    "cagrad": Style("#B81800", "v"),
-    "famo": Style("#586BFF", "P"),
-    "auxinash": Style("#C29ECF", "X"),
-    "ws(form=penalty)": Style("#69A596", "<", LATER),
+    "pcd": Style("#553685", "#7353A4", "o"),
+    "ws": Style("#C98700", "#E9A101", "s"),
+    "mgda": Style("#00AA66", "#29CE83", "^"),
+    "pcgrad": Style("#78334A", "#954F62", "D"),
+    "cagrad": Style("#A80300", "#C32106", "v"),
+    "famo": Style("#485FF4", "#5469FE", "P"),
+    "auxinash": Style("#AE87B5", "#CDA6D7", "X"),
+    "ws(form=penalty)": Style("#5F9A8B", "#69A596", "<", LATER),
 }
 """Purple, amber, green, wine, red, blue and lilac; dashed grey-green for the other form of the weighted sum."""
 
 FURTHER = (
-    Style("#00838F", "p", LATER),
-    Style("#FF5A4B", "h", LATER),
-    Style("#A07800", ">", LATER),
-    Style("#C32DC3", "*", LATER),
-    Style("#7A7A7A", "d", LATER),
-    Style("#A596FF", "8", LATER),
-    Style("#5C8A00", "H", LATER),
+    Style("#00838F", "#00949F", "p", LATER),
+    Style("#F0503F", "#FF5A4B", "h", LATER),
+    Style("#A07800", "#A88000", ">", LATER),
+    Style("#C32DC3", "#CE45CE", "*", LATER),
+    Style("#767676", "#8C8C8C", "d", LATER),
+    Style("#8C7CF0", "#A596FF", "8", LATER),
+    Style("#5C8A00", "#659600", "H", LATER),
 )
 """For methods that came later, and for other variants; always dashed, with a marker of its own."""
 

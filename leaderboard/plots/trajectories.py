@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from mobench.problem import VectorProblem
 from mobench.scores import rebuild_problem
@@ -23,6 +24,8 @@ GRID = (97, 33)
 MARGIN = 0.35
 """How far the contours reach beyond the paths."""
 SECONDARY = "#4d7ea8"
+OUTLINE = [withStroke(linewidth=3.6, foreground="white")]
+"""Sets a path off from the shades below it."""
 
 
 def data(source: Source) -> pd.DataFrame:
@@ -52,7 +55,7 @@ def draw(frame: pd.DataFrame) -> Figure:
         _draw_contours(axis, grid)
         style = styles[str(name)]
         for _, path in part.groupby(["instance_label", "seed"], sort=False):
-            axis.plot(path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3)
+            axis.plot(path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3, path_effects=OUTLINE)
             first, last = path.iloc[0], path.iloc[-1]
             axis.plot(first["x"], first["y"], "o", color="white", markeredgecolor="#222222", markersize=5, zorder=4)
             axis.plot(
@@ -61,7 +64,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     handles = [
         Line2D([], [], marker="o", color="white", markeredgecolor="#222222", linestyle="none", label="start"),
         Line2D([], [], marker="o", color="#555555", linestyle="none", label="end"),
-        Patch(facecolor="#c4c4c4", label="primary objective, white is low"),
+        Patch(facecolor="#c4c4c4", label="primary objective, faint is low"),
         Line2D([], [], color=SECONDARY, linestyle="dashed", linewidth=1.0, label="secondary objective"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

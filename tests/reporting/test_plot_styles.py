@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from mobench.leaderboard.plots.style import FURTHER, METHODS, house_style, method_styles
+from mobench.leaderboard.plots.theme import DARK_PAGE, LIGHT_PAGE
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISIONS = {
@@ -35,21 +36,32 @@ def contrast(color, background):
     return brightness[1] / brightness[0]
 
 
+@pytest.mark.parametrize("shade", ["color", "on_dark"])
 @pytest.mark.parametrize("vision", VISIONS)
-def test_the_seven_methods_differ_for_colour_blind_readers(vision):
-    seen = {name: lab(np.array(VISIONS[vision]) @ linear(METHODS[name].color)) for name in SEVEN}
+def test_the_seven_methods_differ_for_colour_blind_readers(vision, shade):
+    seen = {name: lab(np.array(VISIONS[vision]) @ linear(getattr(METHODS[name], shade))) for name in SEVEN}
     assert min(np.linalg.norm(seen[a] - seen[b]) for a, b in itertools.combinations(SEVEN, 2)) > 30
 
 
-def test_every_colour_is_seen_on_white_and_on_dark():
+def test_every_colour_is_seen_on_its_page():
     for style in (*METHODS.values(), *FURTHER):
-        assert contrast(style.color, "#ffffff") > 2.2
-        assert contrast(style.color, "#16181d") > 2.3
+        assert contrast(style.color, LIGHT_PAGE) >= 3.0, style
+        assert contrast(style.on_dark, DARK_PAGE) >= 3.0, style
+
+
+def test_both_shades_of_a_method_are_one_hue():
+    for style in (*METHODS.values(), *FURTHER):
+        light, dark_one = (lab(linear(color)) for color in (style.color, style.on_dark))
+        assert np.linalg.norm(light - dark_one) < 25, style
+        if np.linalg.norm(light[1:]) > 10:
+            turn = np.angle(complex(*light[1:]) / complex(*dark_one[1:]), deg=True)
+            assert abs(turn) < 10, style
 
 
 def test_no_two_styles_share_a_colour_or_a_marker():
     styles = (*METHODS.values(), *FURTHER)
-    assert len({style.color for style in styles}) == len({style.marker for style in styles}) == len(styles)
+    assert len({style.color for style in styles}) == len({style.on_dark for style in styles}) == len(styles)
+    assert len({style.marker for style in styles}) == len(styles)
 
 
 def test_a_new_method_looks_the_same_whoever_stands_beside_it():

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mobench.errors import UserError, unknown
+from mobench.registry import methods, problems
 
 Numbers = "pd.Series[float]"
 
@@ -27,14 +28,25 @@ def select(table: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
     """Return the finished rows whose columns have the given values; a list means any of them."""
     kept = table["status"] == "done"
     for column, wanted in where.items():
-        if column not in table:
-            raise unknown("column", column, table.columns)
+        if not has_column(table, column):
+            return table.iloc[:0]
         options = wanted if isinstance(wanted, list) else [wanted]
         matches = pd.Series(False, index=table.index)
         for option in options:
             matches |= table[column].map(lambda value, option=option: _equal(value, option))
         kept &= matches
     return table[kept]
+
+
+def has_column(table: pd.DataFrame, column: str) -> bool:
+    """Say whether the results have a column; a setting of a method or problem that was not run is no mistake."""
+    owners = {"method": methods().values(), "problem": problems().values()}
+    kind, _, setting = column.partition(".")
+    if column in table:
+        return True
+    if any(setting in owner.settings for owner in owners.get(kind, ())):
+        return False
+    raise unknown("column", column, (str(known) for known in table.columns))
 
 
 def aggregate(rows: pd.DataFrame, column: str, over: str, by: str | None = None) -> list[float]:

@@ -9,10 +9,8 @@ from typing import Any
 import pandas as pd
 
 from mobench.contenders import instance_labels, ordered_contenders, with_contenders
-from mobench.errors import unknown
-from mobench.query import select
+from mobench.query import has_column, select
 from mobench.record import RunRecord
-from mobench.registry import methods, problems
 from mobench.suite import Suite
 
 NO_SUITE = Suite("", "", "")
@@ -48,13 +46,7 @@ class Source:
 
     def has(self, column: str) -> bool:
         """Say whether the results have a column; a setting of a method that was not run is no mistake."""
-        owners = {"method": methods().values(), "problem": problems().values()}
-        kind, _, setting = column.partition(".")
-        if column in self.table:
-            return True
-        if any(setting in owner.settings for owner in owners.get(kind, ())):
-            return False
-        raise unknown("column", column, (str(known) for known in self.table.columns))
+        return has_column(self.table, column)
 
     def select_metric(self, validation: str, test: str) -> str:
         """Return the metric that chooses configurations."""

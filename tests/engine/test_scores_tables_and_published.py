@@ -25,6 +25,7 @@ published:
   - {quantity: largest, paper: 9, value: secondary, over: max, where: {method: ws}}
   - {quantity: spread by seed, paper: "0", value: secondary, over: spread, by: seed, where: {method: mgda}}
   - {quantity: of nobody, paper: 1, value: secondary, where: {method: famo}}
+  - {quantity: of a setting nobody has, paper: 1, value: secondary, where: {method.tau: 0.1}}
 """
 
 
@@ -93,10 +94,11 @@ def test_budget_curves_grow_and_end_at_the_whole_sweep(suite):
 
 
 def test_published_rows_stand_beside_ours(suite):
-    largest, spread, nobody = compare(suite.suite, results_table(records(suite)))
+    largest, spread, nobody, unset = compare(suite.suite, results_table(records(suite)))
     assert (largest.paper, largest.ours, largest.runs) == ("9", 7.0, 12)
     assert (spread.ours, spread.low, spread.high) == (0.0, 0.0, 0.0)
     assert nobody.ours is None and nobody.runs == 0
+    assert unset.ours is None and unset.runs == 0
 
 
 def test_tables_pivot_a_metric(suite):
@@ -110,6 +112,8 @@ def test_questions_that_make_no_sense(suite):
     table = results_table(records(suite))
     with pytest.raises(UserError, match="Did you mean 'method'"):
         select(table, {"methd": "ws"})
+    with pytest.raises(UserError, match="unknown column 'method.tua'"):
+        select(table, {"method.tua": 0.1})
     with pytest.raises(UserError, match="unknown aggregate 'avg'"):
         aggregate(table, "secondary", "avg")
     with pytest.raises(UserError, match="no column 'third'"):

@@ -122,7 +122,7 @@ class PCD(Method):
         if resolved and primary > 0.0:
             step.note(
                 deviation=math.sqrt(max(0.0, 1.0 + scale * (scale * squared_length - 2.0 * along) / primary)),
-                alignment=along / math.sqrt(squared_length * primary),
+                alignment=along / math.sqrt(squared_length) / math.sqrt(primary),
             )
         return [scale, *[scale * multiplier for multiplier in multipliers]]
 

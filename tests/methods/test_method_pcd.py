@@ -244,6 +244,13 @@ def test_diagnostics_agree_with_the_update(seed: int, rescale: str) -> None:
     assert step.notes["alignment"] == pytest.approx(direction @ primary / norm / np.linalg.norm(direction), rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+def test_diagnostics_of_very_short_and_very_long_gradients(size: float) -> None:
+    step = step_of(size * np.array([[1.0, 2.0], [1.0, -1.0]]))
+    checked_weights(started("pcd", 2, tau=0.1, **RAW), step)  # d = (1.6, 1.4), as g_1·g_2 = −1 and ‖g_2‖² = 2
+    assert step.notes["alignment"] == pytest.approx(4.4 / math.sqrt(5.0 * 4.52), rel=1e-12)
+
+
 def test_a_method_reset_for_another_number_of_objectives_says_so() -> None:
     with pytest.raises(MethodError, match="reset for 2 objectives and got 3"):
         checked_weights(started("pcd", 2), step_of(np.eye(3)))

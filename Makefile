@@ -3,19 +3,52 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo site test peers lint browser clean
 
 demo: $(VENV)/installed           ## install, train and prune a network by seven methods, print the tables
 	$(BIN)/mobench run suite=compression
 
+site: $(VENV)/installed           ## install, run the quick suites, build the leaderboard and say where it is
+	$(BIN)/mobench run suite=synthetic,compression profile=quick
+	$(BIN)/mobench leaderboard build submissions=leaderboard/submissions
+
 test: $(VENV)/tested              ## install with everything the tests need, and run all checks
 	$(MAKE) --no-print-directory lint
+	-$(MAKE) --no-print-directory browser
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered tests
+
+peers: $(VENV)/peers              ## compare with other libraries; size=quick|default|all only=PARTS out=DIR data.root=DIR
+	$(BIN)/python -m benchmarks.peers $(foreach key,size only out data.root,$(if $($(key)),$(key)=$($(key))))
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+.PHONY: speed speed-compare bench
+ASV  := $(BIN)/asv
+BASE ?= main
+HEAD ?= HEAD
+
+speed: $(VENV)/tested             ## record the speed of this commit, and publish all records to .asv/html
+	@git diff --quiet HEAD || echo "note: uncommitted changes are measured and recorded under the commit before them"
+	$(ASV) machine --yes --config benchmarks/asv.conf.json
+	$(ASV) run --config benchmarks/asv.conf.json -E existing:same --set-commit-hash "$$(git rev-parse HEAD)"
+	$(ASV) publish --config benchmarks/asv.conf.json
+
+speed-compare: $(VENV)/tested     ## compare two commits, BASE=main HEAD=HEAD; BENCH=regex chooses benchmarks
+	$(BIN)/python -m benchmarks.compare "$(BASE)" "$(HEAD)" --bench "$(BENCH)"
+
+bench: $(VENV)/tested             ## time the kernels in a minute, beside the last time
+	$(BIN)/python -m pytest -m bench tests/benchmarks --benchmark-autosave --benchmark-compare
+
+# A Chromium for the tests of the site: what is installed, else the system's, else playwright's own. Without one they skip.
+INSTALL_CHROMIUM := apt-get update -q && apt-get install -qy chromium
+browser: $(VENV)/tested
+	@command -v chromium || command -v chromium-browser || command -v google-chrome \
+	|| { [ "$$(id -u)" = 0 ] && $(INSTALL_CHROMIUM); } \
+	|| { sudo -n true 2> /dev/null && sudo sh -c '$(INSTALL_CHROMIUM)'; } \
+	|| $(BIN)/playwright install chromium
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +60,10 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 $(VENV)/tested: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -e '.[test]'
 	touch $@ $(VENV)/installed
+
+$(VENV)/peers: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -e '.[peers]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) build *.egg-info

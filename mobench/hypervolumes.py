@@ -75,10 +75,9 @@ def _paper(members: pd.DataFrame) -> dict[Hashable, BySeed]:
     if not set(columns) <= set(done.columns):
         return {}
     keys = [(contender, int(seed)) for contender in members["contender"].unique() for seed in members["seed"].unique()]
-    sets = {
-        key: done.loc[(done["contender"] == key[0]) & (done["seed"] == key[1]), columns].to_numpy(dtype=np.float64)
-        for key in keys
-    }
+    losses = done[columns].to_numpy(dtype=np.float64)
+    places = done.groupby(["contender", "seed"], sort=False).indices
+    sets = {key: losses[places.get(key, [])] for key in keys}
     try:
         volumes = paper_hypervolume(sets)
     except NonPositiveError:

@@ -63,10 +63,8 @@ def seed_points(problem: Problem, runs: pd.DataFrame) -> dict[int, Points]:
     """Return the end points of the finished runs, per seed."""
     columns = list(problem.hypervolume_metrics())
     done = runs[runs["status"] == "done"]
-    return {
-        int(seed): done.loc[done["seed"] == seed, columns].to_numpy(dtype=np.float64)
-        for seed in sorted(runs["seed"].unique())
-    }
+    points, seeds = done[columns].to_numpy(dtype=np.float64), done["seed"].to_numpy()
+    return {int(seed): points[seeds == seed] for seed in sorted(runs["seed"].unique())}
 
 
 def seed_hypervolumes(problem: Problem, bounds: Bounds, runs: pd.DataFrame) -> dict[int, float]:

@@ -106,8 +106,9 @@ def choose(runs: pd.DataFrame, criterion: Criterion, seeds: pd.Series[int]) -> S
         "runs": len(candidates),
         "failed": int((candidates["status"] != "done").sum()),
     }
+    each = runs.drop_duplicates("configuration")
     settings = [str(column) for column in runs if str(column).startswith("method.")]
-    swept = [column for column in settings if runs[column].map(str).nunique() > 1]
+    swept = [column for column in settings if each[column].map(str).nunique() > 1]
     sign = 1.0 if criterion.select_best == "max" else -1.0
     ranked = []
     for configuration, members in usable.groupby("configuration"):

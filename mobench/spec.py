@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,7 +49,7 @@ class RunSpec:
     @property
     def canonical(self) -> str:
         """The spec as JSON with sorted keys and one spelling for every number."""
-        return _canonical({"format": FORMAT, **asdict(self)})
+        return _canonical({"format": FORMAT, **{name: getattr(self, name) for name in self.__dataclass_fields__}})
 
     @cached_property
     def id(self) -> str:

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from mobench.documents.report import Picture
 from mobench.errors import UserError, unknown
 
+from ..rendering import Files, Render, at_once
 from . import accuracy, critical_difference, front, gradient_norm, hypervolume, knob, performance, scale, trajectories
-from .panels import pictures_of
 from .source import Source
 from .style import house_style
 from .theme import dark
@@ -84,9 +84,9 @@ PLOTS = {
 """All plots by name."""
 
 
-def draw_plots(entries: Iterable[str | Mapping[str, Any]], source: Source) -> list[Picture]:
+def draw_plots(entries: Iterable[str | Mapping[str, Any]], source: Source, render: Render = at_once) -> list[Picture]:
     """Return the plots that a suite asks for; one without data is left out."""
-    pictures: list[Picture] = []
+    drawn: list[tuple[str, str, Callable[[], Files], pd.DataFrame]] = []
     for entry in entries:
         name, where, options = _parsed(entry)
         plot = PLOTS[name]
@@ -94,10 +94,10 @@ def draw_plots(entries: Iterable[str | Mapping[str, Any]], source: Source) -> li
         if not len(frame):
             continue
         with house_style():
-            svg, png = pictures_of(plot.draw(frame))
-        repeated = sum(picture.name.partition("_")[0] == name for picture in pictures)
-        pictures.append(Picture(f"{name}_{repeated + 1}" if repeated else name, plot.title, svg, png, frame))
-    return pictures
+            files = render(plot.draw(frame))
+        repeated = sum(other.partition("_")[0] == name for other, *_ in drawn)
+        drawn.append((f"{name}_{repeated + 1}" if repeated else name, plot.title, files, frame))
+    return [Picture(name, title, *files(), frame) for name, title, files, frame in drawn]
 
 
 def _parsed(entry: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any], dict[str, Any]]:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mobench.standings import Standings, contests, standings
+from mobench.standings import Standings, standings
 
 from .panels import plain
 from .source import Source
@@ -25,7 +25,7 @@ LETTER, GAP = 0.092, 0.26
 
 def data(source: Source) -> pd.DataFrame:
     """Return the mean ranks over the suite's contests; empty with fewer than two."""
-    found = contests(source.suite, source.table, selection=source.selection)
+    found = source.contests
     return frame_of(standings(found)) if len(found) > 1 else pd.DataFrame()
 
 

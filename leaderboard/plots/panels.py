@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,14 +86,6 @@ def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Sty
         ordered = part.sort_values(x)
         color = styles[str(name)].color
         axis.fill_between(ordered[x], ordered["low"], ordered["high"], color=color, alpha=0.15, linewidth=0)
-
-
-def pictures_of(figure: Figure) -> tuple[bytes, bytes]:
-    """Return the figure as SVG and as PNG; equal figures give equal files."""
-    svg, png = io.BytesIO(), io.BytesIO()
-    figure.savefig(svg, format="svg", metadata={"Date": None})
-    figure.savefig(png, format="png", metadata={"Software": None})
-    return svg.getvalue(), png.getvalue()
 
 
 def in_order(frame: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:

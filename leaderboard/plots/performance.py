@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from mobench.field import ranked_field
 from mobench.metrics.performance import performance_profile, performance_ratios
-from mobench.standings import Contest, contests
+from mobench.standings import Contest
 
 from .panels import add_legend, in_order, panels
 from .source import Source
@@ -24,7 +24,7 @@ COLUMNS = ["contender", "ratio", "mean", "blocks", "contests", "suites"]
 
 def data(source: Source) -> pd.DataFrame:
     """Return the profiles over the suite's contests; empty with fewer than two."""
-    found = contests(source.suite, source.table, selection=source.selection)
+    found = source.contests
     return in_order(frame_of(found), source.order) if len(found) > 1 else pd.DataFrame()
 
 
@@ -78,7 +78,7 @@ def draw(frame: pd.DataFrame) -> Figure:
         xscale="log", xlim=(1.0, widest), ylim=(-0.02, 1.04), xlabel="factor to the best", ylabel="share of contests"
     )
     axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if widest <= 50 else (1.0,)))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.xaxis.set_minor_formatter(NullFormatter())
     add_legend(figure, frame)
     return figure

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
 from mobench.contenders import instance_labels, ordered_contenders, with_contenders
+from mobench.contests import Contest, contests
 from mobench.query import has_column, select
 from mobench.record import RunRecord
 from mobench.suite import Suite
@@ -36,6 +38,11 @@ class Source:
         """Return the source of a suite's plots from its plain results table."""
         contended = with_contenders(table, suite.split)
         return cls(contended, records, tuple(ordered_contenders(contended, suite.methods)), selection, suite)
+
+    @cached_property
+    def contests(self) -> list[Contest]:
+        """What contenders are ranked on; more than one plot asks for it."""
+        return contests(self.suite, self.table, selection=self.selection)
 
     def where(self, conditions: Mapping[str, Any]) -> Source:
         """Return the source restricted to runs whose columns have the given values; a list means any of them."""

@@ -14,6 +14,8 @@ COMMANDS = {
     "results": "print stored results",
     "show": "print one stored run",
     "report": "write a suite's results as a page with tables and plots",
+    "leaderboard": "build the site of all results, show it, or verify submissions",
+    "submit": "write the results of a method as one file, for the leaderboard",
     "export": "write what a stored run trained, e.g. a compressed network, to a file",
     "check": "test a method or problem, ours or yours, against the shared battery",
 }

@@ -4,9 +4,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from mobench.leaderboard.plots import dark, house_style
-from mobench.leaderboard.plots.panels import pictures_of
 from mobench.leaderboard.plots.style import METHODS
 from mobench.leaderboard.plots.theme import DARK_PAGE, LIGHT_PAGE, dark_color
+from mobench.leaderboard.rendering import files_of
 
 from .test_plot_styles import contrast
 
@@ -42,7 +42,7 @@ def drawing():
             axis.plot([0, 1], [0, len(name)], color=style.color, marker=style.marker, label=name)
         axis.set(title="a title", xlabel="x")
         axis.legend()
-        return pictures_of(figure)[0]
+        return files_of(figure)[0]
 
 
 def colors(svg):

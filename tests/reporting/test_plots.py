@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,7 @@ from mobench.documents.tables import hypervolume_sheets
 from mobench.hypervolumes import hypervolume_frame
 from mobench.leaderboard.plots import PLOTS, Source, draw_plots, house_style
 from mobench.leaderboard.plots.gradient_norm import FLOOR
+from mobench.leaderboard.rendering import at_once, beside
 from mobench.metrics import interval
 from mobench.selected import selected_frame, selected_rows
 from mobench.suite import Suite
@@ -216,3 +219,13 @@ def test_hypervolume_bars_are_the_numbers_of_the_table():
     assert [cell.text for cell in sheet.rows[0]] == ["two-wells", "0.560 [0.480, 0.640]", "0.300 [0.240, 0.360]"]
     (axis,) = drawn("hypervolume", frame).axes
     assert sorted(bar.get_width() for bar in axis.patches) == pytest.approx(sorted(frame["mean"]))
+
+
+def test_figures_rendered_in_another_process_are_the_same_files():
+    elsewhere = [*draw_in(beside), *draw_in(lambda: nullcontext(at_once))]
+    assert len(elsewhere) == 2 and elsewhere[0].svg == elsewhere[1].svg and elsewhere[0].png == elsewhere[1].png
+
+
+def draw_in(place):
+    with place() as render:
+        return draw_plots(["accuracy-reduction"], SOURCE, render)

@@ -1,0 +1,1 @@
+"""The documents, packaged so that the site can show them."""

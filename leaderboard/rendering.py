@@ -1,0 +1,59 @@
+"""From figures to files: at once, or in a process beside this one while the next figure is being drawn.
+
+That process imports this file and matplotlib, and nothing else of the project.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+Files = tuple[bytes, bytes]
+"""A figure as SVG and as PNG."""
+Render = Callable[[Figure], Callable[[], Files]]
+"""Takes a figure in the style it was drawn in, and returns a function that waits for its files."""
+
+
+def files_of(figure: Figure) -> Files:
+    """Return the figure as SVG and as PNG; equal figures give equal files."""
+    svg, png = io.BytesIO(), io.BytesIO()
+    figure.savefig(svg, format="svg", metadata={"Date": None})
+    figure.set_layout_engine("none")  # the layout is found; finding it again would take as long as drawing
+    figure.savefig(png, format="png", metadata={"Software": None})
+    return svg.getvalue(), png.getvalue()
+
+
+def at_once(figure: Figure) -> Callable[[], Files]:
+    """Render in this process."""
+    files = files_of(figure)
+    return lambda: files
+
+
+@contextmanager
+def beside() -> Iterator[Render]:
+    """Give a function that renders in another process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pool.submit(_ready)
+
+        def render(figure: Figure) -> Callable[[], Files]:
+            # seaborn's colour map is not known there; colours are in the figure anyway
+            style = {key: value for key, value in matplotlib.rcParams.items() if key != "image.cmap"}
+            return pool.submit(_files_in, style, figure).result
+
+        yield render
+
+
+def _ready() -> None:
+    """Do nothing: whoever asks for it has matplotlib imported before the first figure comes."""
+
+
+def _files_in(style: dict[Any, Any], figure: Figure) -> Files:
+    with matplotlib.rc_context(style):
+        return files_of(figure)

@@ -1,0 +1,139 @@
+"""From results to a site: everything is computed and written beside the place of the site, then put there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from mobench.environment import environment
+from mobench.errors import UserError
+from mobench.registry import problems
+from mobench.store import Store
+
+from ..rendering import Render, at_once
+from .board import Board
+from .details import details
+from .documents import PAGES, document, title_of
+from .download_page import download_page
+from .downloads import all_runs, result_files
+from .grid import Grid, make_grid
+from .index_page import index_page
+from .loading import SuiteResults, read_results
+from .markers import marker_styles
+from .output import MARKER, SiteFolder, check_place, replacing
+from .pages import ASSETS, Pages
+from .people import Person, people
+from .pictures import draw_suite, write_pictures
+from .ranking import Ranking, fullest_profiles, rank
+from .script_data import script_of
+from .speed import Speed, read_speed
+from .subject_pages import method_pages, problem_pages
+from .submissions import read_submissions
+from .suite_page import suite_page
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """What a site is built from, and where."""
+
+    results: Path
+    out: Path
+    submissions: Path | None = None
+    speed: Path | None = None
+    peers: Path | None = None
+    title: str = "mobench"
+
+
+def build_site(options: SiteOptions, say: Say = print, render: Render = at_once) -> None:
+    """Build the site; a mistake in the input is found before the place of the site is touched.
+
+    `render` may do its work elsewhere, see `leaderboard/rendering.py`.
+    """
+    check_place(options.out)
+    speed = read_speed(options.speed, options.peers)
+    submissions = read_submissions(options.submissions, say)
+    store = Store(options.results)
+    results = list(read_results(store, submissions, say))
+    if not results:
+        raise UserError(f"results={options.results}: there are no stored runs; `mobench run suite=plane` makes some")
+    _check_problems(results)
+    persons = people(results)
+    overall = rank(fullest_profiles(results), persons)
+    grids = [make_grid(found) for found in results]
+    with replacing(options.out) as folder:
+        boards = []
+        for grid in grids:
+            found = grid.results
+            pictures = write_pictures(folder, found.stem, found.suite.title, draw_suite(found, render))
+            _write_details(folder, grid)
+            boards.append(Board(grid, rank([found], persons), pictures))
+        _write_pages(folder, options, boards, overall, persons, speed)
+        _write_assets(folder, persons)
+        speed.write(folder)
+
+
+def _check_problems(results: Iterable[SuiteResults]) -> None:
+    """Bounds and fronts belong to the problem's code, so that nothing can be scored without it."""
+    for found in results:
+        for problem in found.table["problem"].unique():
+            if problem not in problems():
+                raise UserError(
+                    f"{found.suite.name}: the problem '{problem}' is not known here; plugins=PATH names its file"
+                )
+
+
+def _write_details(folder: SiteFolder, grid: Grid) -> None:
+    stem = grid.results.stem
+    for instance, contender, detail in details(grid):
+        number = grid.files[instance, contender]
+        folder.write(f"data/{stem}/{number}.js", script_of(f"{stem}/{number}", detail))
+
+
+def _write_pages(
+    folder: SiteFolder,
+    options: SiteOptions,
+    boards: list[Board],
+    overall: Ranking | None,
+    persons: dict[str, Person],
+    speed: Speed,
+) -> None:
+    built = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    code = environment().code or {}
+    commit = f"{str(code.get('commit', ''))[:12]}{' with changes' if code.get('dirty') else ''}"
+    pages = Pages(title=options.title, built=built, version=version("mobench"), commit=commit if code else "")
+    table = all_runs(board.results for board in boards)
+    sizes = {}
+    for name, content in result_files(table):
+        folder.write(f"data/{name}", content)
+        sizes[name] = len(content)
+    written = {
+        "index.html": index_page(pages, boards, overall, persons, speed, folder),
+        "downloads.html": download_page(pages, table, sizes, overall, folder),
+        "directions.html": pages.render("directions_page.html", "directions.html", "What each method does"),
+        **{
+            page: pages.render("document.html", page, title_of(name), body=document(name))
+            for name, page in PAGES.items()
+        },
+        **{f"suites/{board.results.stem}.html": suite_page(pages, board, persons) for board in boards},
+        **dict(method_pages(pages, boards, overall, persons)),
+        **dict(problem_pages(pages, boards, persons)),
+    }
+    for name, text in written.items():
+        folder.write(name, text)
+    folder.write(
+        MARKER, json.dumps({"generator": "mobench leaderboard", "version": version("mobench"), "built": built})
+    )
+    folder.write(".nojekyll", "")
+
+
+def _write_assets(folder: SiteFolder, persons: dict[str, Person]) -> None:
+    folder.write("assets/methods.css", marker_styles(sorted(persons)))
+    for file in sorted(ASSETS.iterdir()):
+        if file.is_file() and file.suffix in (".css", ".js", ".svg"):
+            folder.write(f"assets/{file.name}", file.read_bytes())

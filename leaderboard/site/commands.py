@@ -1,0 +1,107 @@
+"""The command that repeats a number: the same suite and profile, cut down to one problem instance and method."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mobench.registry import methods, problems
+from mobench.settings import Configurable
+from mobench.suite import Suite, suite_files
+from mobench.training import Training
+
+Row = Mapping[Any, Any]
+"""One line of the results table."""
+
+
+def reproduce_commands(suite: Suite, configurations: Sequence[Row], seeds: Iterable[int]) -> list[str]:
+    """Return the commands that run these configurations of one method on one problem instance; usually one.
+
+    Settings are spelled out where the suite names them or where they are not the default. Configurations that
+    are all combinations of their settings' values are one sweep; others need a command each.
+    """
+    wanted = list(seeds)
+    varied = _varied(configurations)
+    if len(configurations) > 1 and math.prod(len(values) for values in varied.values()) != len(configurations):
+        return [_command(suite, row, {}, wanted) for row in configurations]
+    return [_command(suite, configurations[0], varied, wanted)]
+
+
+def _command(suite: Suite, row: Row, varied: Mapping[str, list[Any]], seeds: Sequence[int]) -> str:
+    method, problem = str(row["method"]), str(row["problem"])
+    name = suite.name if suite.name in suite_files() else f"{suite.name}.yaml"
+    words = [f"suite={name}", f"profile={suite.profile}", f"methods={method}", f"problems={problem}"]
+    words += _settings("problems", problem, row, varied, suite.problems, problems())
+    words += _settings("methods", method, row, varied, suite.methods, methods())
+    words += _training(suite, row)
+    words.append(f"seeds={spelled_value([int(seed) for seed in seeds])}")
+    known = methods().get(method)
+    if known is None or not known.__module__.startswith("mobench.methods."):
+        words.append("plugins=PLUGIN.py")
+    return shlex.join(["mobench", "run", *words])
+
+
+def _varied(configurations: Sequence[Row]) -> dict[str, list[Any]]:
+    """Return the values of every setting of the method in which the configurations differ."""
+    found = {}
+    for column in configurations[0]:
+        if str(column).startswith("method."):
+            values = {json.dumps(row[column], default=str): row[column] for row in configurations}
+            if len(values) > 1:
+                found[str(column)] = list(values.values())
+    return found
+
+
+def _settings(
+    part: str,
+    name: str,
+    row: Row,
+    varied: Mapping[str, list[Any]],
+    listed: Mapping[str, Any],
+    known: Mapping[str, type[Configurable]],
+) -> list[str]:
+    prefix = f"{part.removesuffix('s')}."
+    entry = listed.get(name, listed.get(name.partition("@")[0], {}))
+    named = {setting for variant in (entry if isinstance(entry, list) else [entry or {}]) for setting in variant}
+    declared = known[name].settings if name in known else {}
+    words = []
+    for column in map(str, row):
+        setting = column.removeprefix(prefix)
+        value = row[column]
+        if not column.startswith(prefix) or (declared and setting not in declared) or _missing(value):
+            continue
+        default = declared[setting].default if setting in declared else None
+        if column in varied:
+            words.append(f"{part}.{name}.{setting}={spelled_value(varied[column])}")
+        elif setting in named or value != default:
+            nested = isinstance(value, (list, tuple))  # one value per objective stands in a sweep of its own
+            words.append(f"{part}.{name}.{setting}={spelled_value([value] if nested else value)}")
+    return words
+
+
+def _training(suite: Suite, row: Row) -> list[str]:
+    """Return the training settings in which the run differs from the suite."""
+    planned = Training(**suite.training).configuration()
+    return [
+        f"training.{setting}={spelled_value(row[f'training.{setting}'])}"
+        for setting, value in planned.items()
+        if f"training.{setting}" in row and row[f"training.{setting}"] != value
+    ]
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def spelled_value(value: Any) -> str:
+    """Return a value as the command line reads it."""
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(spelled_value(item) for item in value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value if value.replace("-", "").replace("_", "").isalnum() else json.dumps(value)
+    return str(value.item() if hasattr(value, "item") else value)

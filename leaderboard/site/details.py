@@ -1,0 +1,132 @@
+"""What opens behind a number: its value at every seed, the points of the sweep, and the commands that repeat it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from mobench.contenders import spelled as spelled_setting
+from mobench.metrics.intervals import interval
+from mobench.scores import rebuild_problem
+
+from .commands import reproduce_commands
+from .grid import Entry, Grid, spelled
+from .measures import EXPLANATIONS, Measure
+
+SHOWN_ERROR = 400
+"""How much of an error is shown; the downloads hold all of it."""
+
+
+def details(grid: Grid) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield, for every problem instance and contender, what its numbers open to."""
+    for (instance, contender), runs in grid.groups.items():
+        found = {
+            position: grid.entries[position, instance, contender]
+            for position in range(len(grid.measures))
+            if (position, instance, contender) in grid.entries
+        }
+        if found:
+            yield instance, contender, _detail(grid, instance, contender, runs, found)
+
+
+def _detail(
+    grid: Grid, instance: str, contender: str, runs: pd.DataFrame, found: Mapping[int, Entry]
+) -> dict[str, Any]:
+    metrics = {position: _metrics(grid.measures[position], runs) for position in found}
+    needed = list(dict.fromkeys(metric for several in metrics.values() for metric in several))
+    labels = _labels(runs)
+    places = {name: place for place, name in enumerate(labels)}
+    firsts = {str(row["configuration"]): row for row in runs.drop_duplicates("configuration").to_dict("records")}
+    seeds = sorted(int(seed) for seed in runs["seed"].unique())
+    return {
+        "contender": contender,
+        "instance": grid.instances[instance],
+        "suite": grid.results.suite.name,
+        "profile": grid.results.suite.profile,
+        "runs": [
+            {
+                "seed": int(run["seed"]),
+                "configuration": places[run["configuration"]],
+                "id": run["id"][:12],
+                "status": run["status"],
+                **({"error": _reason(run["error"])} if run["status"] != "done" else {}),
+            }
+            for run in runs[["seed", "configuration", "id", "status", "error"]].to_dict("records")
+        ],
+        "configurations": [
+            {"label": labels[str(name)], **_points(part, needed)}
+            for name, part in runs.groupby("configuration", sort=False)
+        ],
+        "measures": {
+            str(position): _measure(grid, position, entry, metrics[position])
+            | {
+                "configuration": None if entry.configuration is None else places[entry.configuration],
+                "commands": reproduce_commands(grid.results.suite, _rows(entry, firsts), seeds),
+            }
+            for position, entry in found.items()
+        },
+    }
+
+
+def _measure(grid: Grid, position: int, entry: Entry, metrics: list[str]) -> dict[str, Any]:
+    measure = grid.measures[position]
+    mean, ends = spelled(entry, measure)
+    published = None if entry.published is None else entry.published / measure.unit
+    return {
+        "label": measure.label,
+        "metric": measure.metric,
+        "unit": measure.unit,
+        "how": EXPLANATIONS[measure.kind],
+        "text": f"{mean} {ends}".strip(),
+        "missing": entry.missing,
+        "values": [[seed, value / measure.unit] for seed, value in sorted(entry.values.items())],
+        "columns": metrics,
+        "published": published,
+        "source": entry.source,
+        "note": entry.note,
+    }
+
+
+def _metrics(measure: Measure, runs: pd.DataFrame) -> list[str]:
+    """Return the columns that the sweep's points are shown in."""
+    if measure.kind == "front":
+        return [metric for metric in rebuild_problem(runs).hypervolume_metrics() if metric in runs]
+    chooser = [] if measure.criterion is None else [measure.criterion.select]
+    return list(dict.fromkeys([measure.metric, *chooser]))
+
+
+def _rows(entry: Entry, firsts: Mapping[str, Mapping[Any, Any]]) -> list[Mapping[Any, Any]]:
+    if entry.configuration is not None:
+        return [firsts[entry.configuration]]
+    return list(firsts.values())
+
+
+def _labels(runs: pd.DataFrame) -> dict[str, str]:
+    """Name every configuration by the settings in which the sweep's configurations differ."""
+    firsts = runs.drop_duplicates("configuration")
+    settings = [str(column) for column in firsts if str(column).startswith("method.")]
+    varied = [column for column in settings if firsts[column].map(str).nunique() > 1]
+    found = {}
+    for row in firsts.to_dict("records"):
+        parts = [f"{name.removeprefix('method.')}={spelled_setting(row[name])}" for name in varied]
+        found[str(row["configuration"])] = ", ".join(parts) or str(row["method_label"])
+    return found
+
+
+def _points(runs: pd.DataFrame, metrics: Iterable[str]) -> dict[str, Any]:
+    done = runs[runs["status"] == "done"]
+    points = {}
+    for metric in metrics:
+        values = [value for value in done[metric].astype(float) if math.isfinite(value)]
+        if values:
+            found = interval(values)
+            points[metric] = [found.mean, found.low, found.high]
+    return {"n": len(done), "failed": len(runs) - len(done), "points": points}
+
+
+def _reason(error: Any) -> str:
+    lines = str(error or "").strip().splitlines()
+    return lines[-1].strip()[:SHOWN_ERROR] if lines else "no reason was stored"

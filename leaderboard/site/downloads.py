@@ -1,0 +1,84 @@
+"""All runs as files for other tools: Parquet, CSV and JSON, a row per run, with the meaning of every column."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import orjson
+import pandas as pd
+
+from .loading import SuiteResults
+from .schema import schema
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes a cell that begins like this for a formula; in the CSV file an apostrophe stands before it."""
+
+CHUNK = 1_000
+
+
+def all_runs(results: Iterable[SuiteResults]) -> pd.DataFrame:
+    """Return one table of all runs; a run that two suites share has a row in each."""
+    parts = [
+        found.table.assign(suite=found.suite.name, profile=found.suite.profile).dropna(axis=1, how="all")
+        for found in results
+    ]
+    table = pd.concat(parts, ignore_index=True).copy()  # in one piece, or pandas warns of new columns
+    for column in ("failed_at_step", "error"):
+        if column not in table:
+            table[column] = None
+    front = ["suite", "profile", "contender", "instance_label", "submitted"]
+    return table[[*(name for name in front if name in table), *(name for name in table if name not in front)]]
+
+
+def result_files(table: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every file of results."""
+    plain = table.apply(_flat)
+    buffer = io.BytesIO()
+    plain.to_parquet(buffer, index=False)
+    yield "results.parquet", buffer.getvalue()
+    yield "results.csv", plain.apply(_inert).to_csv(index=False).encode()
+    yield "results.json", _json(table)
+    yield "schema.json", orjson.dumps([vars(column) for column in schema(table)], option=orjson.OPT_INDENT_2)
+
+
+def bibtex() -> str:
+    """Return how to cite the benchmark."""
+    return (
+        "@software{mobench,\n"
+        "  title   = {mobench: a benchmark suite for multi-objective optimizers in deep learning},\n"
+        "  author  = {{The mobench authors}},\n"
+        f"  version = {{{version('mobench')}}},\n"
+        "  year    = {2026},\n"
+        "}\n"
+    )
+
+
+def _flat(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of one type: where lists stand among other values, all are written as JSON."""
+    if column.dtype.kind != "O":
+        return column
+    kinds = {type(value) for value in column.dropna()}
+    if len(kinds) <= 1 and list not in kinds:
+        return column
+    if kinds <= {int, float}:
+        return column.astype(float)
+    return column.map(lambda value: value if value is None or isinstance(value, str) else orjson.dumps(value).decode())
+
+
+def _inert(column: pd.Series[Any]) -> pd.Series[Any]:
+    if column.dtype.kind in "biuf":
+        return column
+    return column.map(lambda value: f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value)
+
+
+def _json(table: pd.DataFrame) -> bytes:
+    """Return a list of runs; what a run does not have is left out."""
+    rows = (
+        {name: value for name, value in row.items() if not (value is None or value != value)}
+        for start in range(0, len(table), CHUNK)  # records as dictionaries take far more memory than the table
+        for row in table.iloc[start : start + CHUNK].to_dict("records")
+    )
+    return b"[\n" + b",\n".join(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) for row in rows) + b"\n]\n"

@@ -1,0 +1,184 @@
+"""Every number of a suite's table: one entry per measure, problem instance and contender."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from mobench.documents.sheet import spelled_number
+from mobench.metrics.intervals import interval
+from mobench.published_values import PublishedValue, load_published
+from mobench.scores import rebuild_problem, seed_hypervolumes
+from mobench.selected import SelectedRow, selected_frame
+from mobench.selection import best_and_tied
+
+from .loading import SuiteResults
+from .measures import Measure, measures_of
+
+Key = tuple[str, str]
+"""A problem instance and a contender."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number, with everything that a reader needs to doubt it."""
+
+    values: Mapping[int, float]
+    """By seed; empty where the contender failed."""
+    best: bool = False
+    """Whether it is the best of its column, or cannot be told from it."""
+    configuration: str | None = None
+    """The id of the configuration it belongs to, None where it belongs to the whole sweep."""
+    missing: int = 0
+    """How many of the instance's seeds are lacking."""
+    published: float | None = None
+    source: str = ""
+    note: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no number at all."""
+        return not self.values
+
+    @cached_property
+    def spread(self) -> tuple[float, float | None, float | None]:
+        """Mean over seeds, and the bootstrap interval where there is more than one seed."""
+        found = interval(self.values.values())
+        return found.mean, found.low, found.high
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The table of a suite: contenders down, problem instances and measures across."""
+
+    results: SuiteResults
+    measures: tuple[Measure, ...]
+    instances: Mapping[str, str]
+    """Labels of the problem instances, in order."""
+    entries: Mapping[tuple[int, str, str], Entry] = field(repr=False)
+    """By position of the measure, instance and contender; none where the contender did not run."""
+
+    @cached_property
+    def groups(self) -> dict[Key, pd.DataFrame]:
+        """The runs behind every row and problem instance."""
+        found = self.results.table.groupby(["instance", "contender"], sort=False)
+        return {(str(instance), str(contender)): runs for (instance, contender), runs in found}
+
+    @cached_property
+    def files(self) -> dict[Key, int]:
+        """The number of the data file behind every row and problem instance."""
+        return {key: position for position, key in enumerate(self.groups)}
+
+    @cached_property
+    def problems(self) -> dict[str, str]:
+        """The problem of every instance."""
+        first = self.results.table.drop_duplicates("instance")
+        return dict(zip(first["instance"], first["problem"], strict=True))
+
+
+def make_grid(results: SuiteResults) -> Grid:
+    """Compute every number of a suite's table."""
+    table = results.table
+    first = table.drop_duplicates("instance")
+    instances = dict(zip(first["instance"], first["instance_label"], strict=True))
+    measures = measures_of(results.suite, table)
+    published = load_published(results.suite.published_tables)
+    entries: dict[tuple[int, str, str], Entry] = {}
+    for position, measure in enumerate(measures):
+        for (instance, contender), entry in _entries(measure, table, published).items():
+            entries[position, instance, contender] = entry
+    kept = [
+        position
+        for position in range(len(measures))
+        if any(not entry.failed for key, entry in entries.items() if key[0] == position)
+    ]
+    renumbered = {old: new for new, old in enumerate(kept)}
+    return Grid(
+        results,
+        tuple(measures[position] for position in kept),
+        instances,
+        {(renumbered[key[0]], *key[1:]): entry for key, entry in entries.items() if key[0] in renumbered},
+    )
+
+
+def spelled(entry: Entry, measure: Measure) -> tuple[str, str]:
+    """Return the number and its interval as texts, the interval empty where there is none."""
+    if entry.failed:
+        return "failed", ""
+    mean, low, high = entry.spread
+    text = spelled_number(mean / measure.unit, measure.decimals)
+    if low is None or high is None:
+        return text, ""
+    ends = [spelled_number(end / measure.unit, measure.decimals) for end in (low, high)]
+    return text, "" if ends == [text, text] else f"[{ends[0]}, {ends[1]}]"
+
+
+def _entries(measure: Measure, table: pd.DataFrame, published: Sequence[PublishedValue]) -> dict[Key, Entry]:
+    if measure.criterion is not None:
+        return _chosen(measure, table, published)
+    found: dict[Key, Entry] = {}
+    for instance, members in table.groupby("instance", sort=False):
+        values = _front(members) if measure.kind == "front" else _sweep_means(members, measure.metric)
+        if not any(values.values()):
+            continue
+        seeds = members["seed"].nunique()
+        best = best_and_tied(values, measure.best) if measure.best else set()
+        for contender, by_seed in values.items():
+            missing = seeds - len(by_seed)
+            found[str(instance), contender] = Entry(by_seed, contender in best and not missing, missing=missing)
+    return found
+
+
+def _chosen(measure: Measure, table: pd.DataFrame, published: Sequence[PublishedValue]) -> dict[Key, Entry]:
+    assert measure.criterion is not None
+    row = SelectedRow(measure.label, measure.criterion, measure.unit, measure.decimals)
+    frame = selected_frame([row], table, published)
+    done = table[table["status"] == "done"]
+    values: dict[str, dict[int, float]] = {}
+    for configuration, seed, value in zip(done["configuration"], done["seed"], done[measure.metric], strict=True):
+        values.setdefault(str(configuration), {})[int(seed)] = float(value)
+    return {(line["instance"], line["contender"]): _entry(line, values) for line in frame.to_dict("records")}
+
+
+def _entry(line: Mapping[Any, Any], values: Mapping[str, Mapping[int, float]]) -> Entry:
+    configuration = line["configuration"] if isinstance(line["configuration"], str) else None
+    by_seed = values.get(configuration, {}) if configuration else {}
+    return Entry(
+        values={seed: value for seed, value in by_seed.items() if math.isfinite(value)},
+        best=bool(line["best"]),
+        configuration=configuration,
+        missing=int(line["missing"]),
+        published=None if math.isnan(line["published"]) else float(line["published"]),
+        source=line["source"],
+        note=line["note"],
+    )
+
+
+def _front(members: pd.DataFrame) -> dict[str, dict[int, float]]:
+    """Return the hypervolume by contender and seed; a seed at which nothing finished counts 0, as everywhere."""
+    problem = rebuild_problem(members)
+    bounds = problem.hypervolume_bounds()
+    if bounds is None or not set(problem.hypervolume_metrics()) <= set(members.columns):
+        return {}
+    seeds = sorted(int(seed) for seed in members["seed"].unique())
+    found = {}
+    for contender, runs in members.groupby("contender", sort=False):
+        alive = (runs["status"] == "done").any()
+        volumes = dict.fromkeys(seeds, 0.0) | seed_hypervolumes(problem, bounds, runs) if alive else {}
+        found[str(contender)] = volumes
+    return found
+
+
+def _sweep_means(members: pd.DataFrame, metric: str) -> dict[str, dict[int, float]]:
+    """Return the mean over a contender's configurations, by seed."""
+    found = {}
+    for contender, runs in members.groupby("contender", sort=False):
+        done = runs[(runs["status"] == "done") & runs[metric].notna()]
+        means = done.groupby("seed")[metric].mean()
+        found[str(contender)] = {int(seed): float(mean) for seed, mean in zip(means.index, means, strict=True)}
+    return found

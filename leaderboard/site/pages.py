@@ -1,0 +1,55 @@
+"""Pages from templates: everything is escaped unless this package made the markup itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+HOME = Path(__file__).resolve().parent.parent
+TEMPLATES, ASSETS = HOME / "templates", HOME / "assets"
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'none'; connect-src 'none'; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""Scripts, styles and pictures of the site itself, and nothing else: no inline code, no other host."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """An entry of the navigation."""
+
+    href: str
+    text: str
+
+
+NAVIGATION = (
+    Link("index.html", "Leaderboard"),
+    Link("directions.html", "Directions"),
+    Link("downloads.html", "Downloads"),
+    Link("statistics.html", "Statistics"),
+)
+
+
+class Pages:
+    """Renders the site's pages."""
+
+    def __init__(self, **site: Any) -> None:
+        self._environment = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._site = {**site, "navigation": NAVIGATION}
+
+    def render(self, template: str, here: str, heading: str, **values: Any) -> str:
+        """Return the page that will lie at `here`, a path inside the site."""
+        root = "../" * here.count("/")
+        return self._environment.get_template(template).render(
+            site=self._site, here=here, root=root, heading=heading, policy=POLICY, **values
+        )

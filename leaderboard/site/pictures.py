@@ -1,0 +1,78 @@
+"""The plots of a suite as files: SVG for either theme, PNG, and the numbers they were drawn from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mobench.documents.report import Picture
+
+from ..plots import PLOTS, Source, critical_difference, dark, draw_plots, house_style, performance
+from ..rendering import Render, files_of
+from .loading import SuiteResults
+from .output import SiteFolder
+from .ranking import Ranking
+
+ALWAYS = ("performance-profile", "critical-difference")
+"""Plots of every suite in which contenders met more than once."""
+
+_SIZE = {side: re.compile(rb"<svg[^>]*?\b" + side + rb'="([0-9.]+)pt"', re.DOTALL) for side in (b"width", b"height")}
+_PIXELS = 96 / 72
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture as a page shows it."""
+
+    stem: str
+    """Its path inside the site without the ending."""
+    title: str
+    alt: str
+    width: int
+    height: int
+
+
+def draw_suite(results: SuiteResults, render: Render) -> list[Picture]:
+    """Return the plots that a suite asks for, and those that every suite has."""
+    if not (results.table["status"] == "done").any():
+        return []
+    source = Source(results.table, results.records, results.order, suite=results.suite)
+    asked = {entry if isinstance(entry, str) else entry.get("plot") for entry in results.suite.plots}
+    return draw_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], source, render)
+
+
+def draw_ranking(ranking: Ranking) -> list[Picture]:
+    """Return the plots over all suites: mean ranks, and performance profiles."""
+    frames = {
+        "critical-difference": critical_difference.frame_of(ranking.found),
+        "performance-profile": performance.frame_of(ranking.found.field.contests),
+    }
+    drawn = []
+    for name, frame in frames.items():
+        if len(frame):
+            plot = PLOTS[name]
+            with house_style():
+                drawn.append(Picture(name, plot.title, *files_of(plot.draw(frame)), frame))
+    return drawn
+
+
+def write_pictures(folder: SiteFolder, place: str, about: str, drawn: Iterable[Picture]) -> list[Shown]:
+    """Write every file of the pictures under `plots/<place>/`, and return how to show them."""
+    shown = []
+    for picture in drawn:
+        stem = f"plots/{place}/{picture.name}"
+        folder.write(f"{stem}.svg", picture.svg)
+        folder.write(f"{stem}.dark.svg", dark(picture.svg))
+        folder.write(f"{stem}.png", picture.png)
+        folder.write(f"{stem}.csv", picture.data.to_csv(index=False))
+        width, height = _size(picture.svg)
+        shown.append(Shown(stem, picture.title, f"Plot. {picture.title}. {about}", width, height))
+    return shown
+
+
+def _size(svg: bytes) -> tuple[int, int]:
+    """Return width and height in pixels, as the figure states them."""
+    found = {side: pattern.search(svg) for side, pattern in _SIZE.items()}
+    width, height = (round(_PIXELS * float(size[1])) for size in found.values() if size is not None)
+    return width, height

@@ -1,0 +1,119 @@
+"""Rankings for the pages: the standings of `mobench.standings`, with what every contender ran and cost in runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from mobench.contests import Contest
+from mobench.metrics.ranks import LEVEL
+from mobench.standings import Standings, standings
+
+from .loading import SuiteResults
+from .people import Person
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """One line of a ranking."""
+
+    name: str
+    href: str
+    marker: Markup
+    submitted: str
+    rank: str
+    rank_value: str
+    interval: str
+    wins: int
+    losses: int
+    ties: int
+    contests: int
+    failed_contests: int
+    runs: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Who stands where, and what a reader must know about it."""
+
+    found: Standings
+    caption: str
+    rows: list[RankRow]
+    notes: list[str]
+
+
+def fullest_profiles(results: Iterable[SuiteResults]) -> list[SuiteResults]:
+    """Return one profile of each suite, the one with most runs: results of different profiles never meet."""
+    chosen: dict[str, SuiteResults] = {}
+    for found in results:
+        other = chosen.get(found.suite.name)
+        if other is None or len(found.table) > len(other.table):
+            chosen[found.suite.name] = found
+    return list(chosen.values())
+
+
+def rank(results: Sequence[SuiteResults], persons: Mapping[str, Person]) -> Ranking | None:
+    """Return the standings over these suites, None where no two contenders met."""
+    listed = [contest for found in results for contest in found.contests]
+    found = standings(listed)
+    if len(found.field.contenders) < 2:
+        return None
+    runs = _counts(results)
+    rows = []
+    for line in found.frame.to_dict("records"):
+        person = persons[line["contender"]]
+        ranked = bool(line["ranked"])
+        rows.append(
+            RankRow(
+                person.name,
+                person.href,
+                person.marker,
+                person.submitted,
+                rank=f"{line['mean_rank']:.2f}" if ranked else "not ranked",
+                rank_value=repr(float(line["mean_rank"])) if ranked else "",
+                interval=_interval(line["low"], line["high"]) if ranked else "",
+                **{name: int(line[name]) for name in ("wins", "losses", "ties", "contests", "failed_contests")},
+                runs=runs[person.name][0],
+                failed=runs[person.name][1],
+            )
+        )
+    return Ranking(found, _caption(found), rows, _notes(found, listed))
+
+
+def _counts(results: Iterable[SuiteResults]) -> dict[str, tuple[int, int]]:
+    counts: dict[str, tuple[int, int]] = {}
+    for found in results:
+        for name, runs in found.table.groupby("contender"):
+            before = counts.get(str(name), (0, 0))
+            counts[str(name)] = (before[0] + len(runs), before[1] + int((runs["status"] != "done").sum()))
+    return counts
+
+
+def _interval(low: float, high: float) -> str:
+    return "" if math.isnan(low) else f"[{low:.2f}, {high:.2f}]"
+
+
+def _caption(found: Standings) -> str:
+    suites = dict.fromkeys(f"{contest.suite} ({contest.profile})" for contest in found.field.contests)
+    count = len(found.field.contests)
+    contested = "1 contest" if count == 1 else f"{count} contests"
+    return f"{len(found.field.contenders)} contenders over {contested} of {', '.join(suites)}"
+
+
+def _notes(found: Standings, listed: Sequence[Contest]) -> list[str]:
+    metrics = ", ".join(dict.fromkeys(contest.metric for contest in listed))
+    notes = [
+        f"A contest is one problem instance, decided by {metrics}; every suite counts the same. In brackets: 95 % "
+        "bootstrap interval of the mean rank.",
+        "A win or loss is a pair that the seeds tell apart; all else is a tie. Whoever failed is ranked last there.",
+    ]
+    if found.friedman_p is not None:
+        verdict = (
+            "the ranks differ by more than chance" if found.friedman_p < LEVEL else "chance alone may explain the ranks"
+        )
+        notes.append(f"Friedman’s test over {found.blocks} {found.unit}s: p = {found.friedman_p:.2g}; {verdict}.")
+    return [*notes, *found.remarks]

@@ -1,0 +1,145 @@
+"""A page per method and per problem: what it is, what was measured of it, and its results everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mobench.registry import methods as known_methods
+from mobench.registry import problems as known_problems
+from mobench.report import number
+
+from ..about import Spread, cost_of, method_card, problem_card
+from .board import Board
+from .cost import costs
+from .download_page import badge_text
+from .names import file_stem
+from .pages import Pages
+from .people import Person
+from .ranking import Ranking
+from .tables import COST_HEADER, COST_NOTES, PlainCell, contenders_table, cost_rows, problems_table
+
+METHOD_COST_HEADER = (
+    "suite", "problem", "finished runs", "ms/step", "own µs/step", "backward passes/step", "peak MB",
+)  # fmt: skip
+
+
+def method_pages(
+    pages: Pages, boards: Sequence[Board], overall: Ranking | None, persons: Mapping[str, Person]
+) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every method's page."""
+    for method in sorted({person.method for person in persons.values()}):
+        here = f"methods/{file_stem(method)}.html"
+        own = [name for name, person in persons.items() if person.method == method]
+        sections = [section for board in boards if (section := _method_section(board, own, persons)) is not None]
+        ranked = [row for row in overall.rows if row.name in own] if overall else []
+        card = method_card(method) if method in known_methods() else None
+        yield (
+            here,
+            pages.render(
+                "method.html",
+                here,
+                f"{card.title} ({method})" if card and card.title != method else method,
+                kind="method",
+                method=persons[method],
+                card=card,
+                ranked=ranked,
+                ranking_caption=overall.caption if overall else "",
+                badges=_badges(ranked, overall),
+                sections=sections,
+                cost_header=METHOD_COST_HEADER,
+                cost_rows=list(_method_costs(boards, method)),
+                cost_notes=("Medians over finished runs, quartiles in brackets.", *COST_NOTES),
+            ),
+        )
+
+
+def problem_pages(pages: Pages, boards: Sequence[Board], persons: Mapping[str, Person]) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every problem's page."""
+    for problem in sorted({problem for board in boards for problem in board.grid.problems.values()}):
+        here = f"problems/{file_stem(problem)}.html"
+        sections = []
+        for board in boards:
+            instances = [instance for instance, id_ in board.grid.problems.items() if id_ == problem]
+            if instances and board.grid.measures:
+                runs = board.results.table[board.results.table["problem"] == problem]
+                found = costs(runs)
+                sections.append(
+                    {
+                        **_heading(board),
+                        "table": contenders_table(board.grid, persons, instances),
+                        "cost": cost_rows(found[name] for name in board.results.order if name in found),
+                    }
+                )
+        card = problem_card(problem) if problem in known_problems() else None
+        yield (
+            here,
+            pages.render(
+                "problem.html",
+                here,
+                f"{card.title} ({problem})" if card else problem,
+                kind="problem",
+                card=card,
+                sections=sections,
+                cost_header=COST_HEADER,
+                cost_notes=COST_NOTES,
+            ),
+        )
+
+
+def _heading(board: Board) -> dict[str, Any]:
+    suite = board.results.suite
+    return {
+        "href": board.href,
+        "title": suite.title,
+        "suite": suite.name,
+        "profile": suite.profile,
+        "stem": board.results.stem.replace(".", "-"),
+    }
+
+
+def _method_section(board: Board, own: Sequence[str], persons: Mapping[str, Person]) -> dict[str, Any] | None:
+    present = [name for name in board.results.order if name in own]
+    if not present:
+        return None
+    ranked = {row.name: row for row in board.ranking.rows} if board.ranking else {}
+    return {
+        **_heading(board),
+        "ranks": [ranked[name] for name in present if name in ranked],
+        "among": sum(1 for row in ranked.values() if row.rank_value),
+        "tables": [problems_table(board.grid, persons[name], name) for name in present] if board.grid.measures else [],
+    }
+
+
+def _method_costs(boards: Sequence[Board], method: str) -> Iterator[list[PlainCell]]:
+    for board in boards:
+        suite = board.results.suite
+        for cost in cost_of(board.results.table, method):
+            yield [
+                PlainCell(f"{suite.name} ({suite.profile})"),
+                PlainCell(cost.problem),
+                PlainCell(str(cost.runs), str(cost.runs)),
+                _spread(cost.seconds_per_step, 1e3),
+                _spread(cost.method_seconds_per_step, 1e6),
+                _spread(cost.backward_passes, 1.0),
+                _spread(cost.peak_memory, 1e-6),
+            ]
+
+
+def _spread(found: Spread | None, unit: float) -> PlainCell:
+    if found is None:
+        return PlainCell("–", "")
+    median, lower, upper = (number(unit * value) for value in (found.median, found.lower, found.upper))
+    return PlainCell(median if lower == upper else f"{median} [{lower}, {upper}]", repr(unit * found.median))
+
+
+def _badges(ranked: Sequence[Any], overall: Ranking | None) -> list[dict[str, str]]:
+    among = sum(1 for row in overall.rows if row.rank_value) if overall else 0
+    return [
+        {
+            "path": f"badges/{file_stem(row.name)}.svg",
+            "text": f"mobench: {badge_text(f'{float(row.rank_value):.1f}', among)}",
+        }
+        for row in ranked
+        if row.rank_value
+    ]

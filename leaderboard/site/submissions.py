@@ -1,0 +1,73 @@
+"""Results that others sent in: checked again before they are shown, and marked wherever they appear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mobench.bundle import BundleError, find_bundles, findings, read_bundle
+from mobench.bundle.neighbours import Neighbours
+from mobench.record import RunRecord
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The runs of one suite and profile that came in with bundles."""
+
+    suite: str
+    profile: str
+    records: tuple[RunRecord, ...]
+    by: Mapping[str, str]
+    """Who sent them in, by method."""
+
+
+def read_submissions(folder: Path | None, warn: Say) -> dict[tuple[str, str], list[Submitted]]:
+    """Return what the bundles of a folder hold, by suite and profile; one with a fault is left out, and said so."""
+    found: dict[tuple[str, str], list[Submitted]] = {}
+    neighbours = Neighbours()
+    for path in find_bundles(folder) if folder is not None else ():
+        try:
+            bundle = read_bundle(path)
+        except BundleError as error:
+            warn(f"left out: {error}")
+            continue
+        faults = findings(bundle) or neighbours.conflicts(bundle)
+        if faults:
+            warn(f"left out: {bundle.name}: {faults[0]}")
+            continue
+        for part in bundle.suites:
+            ids = set(part.runs)
+            records = tuple(record for record in bundle.records if record.id in ids)
+            by = {_method(record): bundle.by for record in records}
+            found.setdefault((part.suite, part.profile), []).append(Submitted(part.suite, part.profile, records, by))
+    return found
+
+
+def with_submissions(
+    own: Callable[[], Iterable[RunRecord]], present: Iterable[str], parts: Iterable[Submitted]
+) -> tuple[Callable[[], Iterator[RunRecord]], dict[str, str]]:
+    """Return a reader of own and submitted records, and who sent in which method.
+
+    A method that is there already (`present`) stays as it is: two sweeps of one method are not mixed.
+    """
+    taken = set(present)
+    by: dict[str, str] = {}
+    added: list[RunRecord] = []
+    for part in parts:
+        fresh = {method: who for method, who in part.by.items() if method not in taken}
+        added += [record for record in part.records if _method(record) in fresh]
+        taken |= fresh.keys()
+        by |= fresh
+
+    def records() -> Iterator[RunRecord]:
+        yield from own()
+        yield from added
+
+    return records, by
+
+
+def _method(record: RunRecord) -> str:
+    return record.spec.method.partition("@")[0]

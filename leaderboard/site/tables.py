@@ -1,0 +1,255 @@
+"""The site's tables, ready for the templates: texts, values to sort by, and where each number's data lies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from mobench.documents.sheet import INTERVALS, MARKED, Sheet, spelled_number
+from mobench.report import number
+
+from ..plots.panels import label_of
+from .cost import Cost
+from .grid import Entry, Grid, spelled
+from .measures import EXPLANATIONS, Measure
+from .people import Person
+
+MANY = 9
+"""With more columns than this, a page begins with one metric."""
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """One number of a table."""
+
+    value: str
+    """To sort by; empty where there is none."""
+    mean: str
+    interval: str
+    published: str
+    remark: str
+    class_: str
+    file: int
+    key: str
+    position: int
+
+
+@dataclass(frozen=True)
+class GridColumn:
+    """One column: a measure on a problem instance."""
+
+    measure: str
+    problem: str
+    label: str
+    instance: str
+    best: str
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A contender's numbers, or a problem's."""
+
+    name: str
+    href: str
+    marker: Markup
+    submitted: str
+    cells: list[GridCell | None]
+
+
+@dataclass(frozen=True)
+class GridTable:
+    """A table whose numbers open."""
+
+    id: str
+    caption: str
+    folder: str
+    columns: list[GridColumn]
+    rows: list[GridRow]
+    first: str = "method"
+    measures: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    preferred: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class PlainCell:
+    """A text, and a value to sort it by."""
+
+    text: str
+    value: str | None = None
+    strong: bool = False
+
+
+def contenders_table(grid: Grid, persons: Mapping[str, Person], instances: Sequence[str]) -> GridTable:
+    """Return contenders down, the given problem instances and all measures across."""
+    shorten = _shortener(grid, instances)
+    places = [
+        (position, instance)
+        for position in range(len(grid.measures))
+        for instance in instances
+        if any((position, instance, contender) in grid.entries for contender in grid.results.order)
+    ]
+    columns = [
+        GridColumn(
+            str(position),
+            instance[:16],
+            grid.measures[position].label,
+            shorten(instance) if len(instances) > 1 else _meaning(grid.measures[position]),
+            grid.measures[position].best or "",
+        )
+        for position, instance in places
+    ]
+    rows = []
+    for contender in grid.results.order:
+        cells = [_cell(grid, position, instance, contender) for position, instance in places]
+        if any(cells):
+            rows.append(_row(persons[contender], cells))
+    used = dict.fromkeys(position for position, _ in places)
+    suite = grid.results.suite
+    caption = f"{suite.title}: " + (
+        grid.instances[instances[0]] if len(instances) == 1 else f"{len(instances)} problems"
+    )
+    return GridTable(
+        f"results-{grid.results.stem.replace('.', '-')}",
+        caption,
+        f"data/{grid.results.stem}/",
+        columns,
+        rows,
+        measures=[(str(position), _long_label(grid.measures[position])) for position in used],
+        problems=[(instance[:16], shorten(instance)) for instance in instances],
+        preferred="0" if len(columns) > MANY and len(used) > 1 else "",
+        notes=_notes(grid, list(used)),
+    )
+
+
+def problems_table(grid: Grid, person: Person, contender: str) -> GridTable:
+    """Return one contender's numbers: problem instances down, measures across."""
+    positions = list(range(len(grid.measures)))
+    rows = []
+    for instance, label in grid.instances.items():
+        cells = [_cell(grid, position, instance, contender) for position in positions]
+        if any(cells):
+            rows.append(GridRow(label, "", Markup(), "", cells))
+    suite = grid.results.suite
+    stem = grid.results.stem.replace(".", "-")
+    return GridTable(
+        f"{stem}-{grid.results.order.index(contender)}",
+        f"{person.name} in {suite.title} ({suite.name}, profile {suite.profile})",
+        f"data/{grid.results.stem}/",
+        [_column(str(at), grid.measures[at]) for at in positions],
+        rows,
+        first="problem",
+    )
+
+
+def sheet_rows(sheet: Sheet) -> list[list[PlainCell]]:
+    """Return a report's table; a cell that is a number sorts as one."""
+    return [[PlainCell(cell.text, _sort_value(cell.text), cell.strong) for cell in row] for row in sheet.rows]
+
+
+def cost_rows(found: Iterable[Cost]) -> list[list[PlainCell]]:
+    """Return effort and cost of every contender."""
+    return [
+        [
+            PlainCell(cost.contender),
+            *(PlainCell(str(count), str(count)) for count in (cost.configurations, cost.runs, cost.failed)),
+            *(
+                PlainCell(number(value), "" if math.isnan(value) else repr(value))
+                for value in (cost.milliseconds, cost.own_microseconds, cost.backward_passes, cost.megabytes)
+            ),
+        ]
+        for cost in found
+    ]
+
+
+COST_HEADER = (
+    "method", "configurations", "runs", "failed", "ms/step", "own µs/step", "backward passes/step", "peak MB",
+)  # fmt: skip
+COST_NOTES = (
+    "Medians over runs, measured where they ran: compare within one machine only.",
+    "Own time is spent inside the method. Runs in lockstep share a step's time and a process's memory; a problem that "
+    "knows its gradients needs no backward pass.",
+)
+
+
+def _row(person: Person, cells: list[GridCell | None]) -> GridRow:
+    return GridRow(person.name, person.href, person.marker, person.submitted, cells)
+
+
+def _cell(grid: Grid, position: int, instance: str, contender: str) -> GridCell | None:
+    entry = grid.entries.get((position, instance, contender))
+    if entry is None:
+        return None
+    measure = grid.measures[position]
+    mean, ends = spelled(entry, measure)
+    published = "" if entry.published is None else spelled_number(entry.published / measure.unit, measure.decimals)
+    file = grid.files[instance, contender]
+    return GridCell(
+        value="" if entry.failed else repr(entry.spread[0] / measure.unit),
+        mean=mean,
+        interval=ends,
+        published=published,
+        remark=_remark(entry),
+        class_="failed" if entry.failed else "best" if entry.best else "",
+        file=file,
+        key=f"{grid.results.stem}/{file}",
+        position=position,
+    )
+
+
+def _remark(entry: Entry) -> str:
+    if entry.failed or not entry.missing:
+        return ""
+    return f"{len(entry.values)} of {len(entry.values) + entry.missing} seeds"
+
+
+def _shortener(grid: Grid, instances: Sequence[str]) -> Callable[[str], str]:
+    """Return how instances are named: without the problem's name where all are of one problem."""
+    one = len({grid.problems[instance] for instance in instances}) == 1
+
+    def shorten(instance: str) -> str:
+        label = grid.instances[instance]
+        return label.partition(": ")[2] or label if one else label
+
+    return shorten
+
+
+def _notes(grid: Grid, positions: Sequence[int]) -> list[str]:
+    kinds: dict[str, list[str]] = {}
+    for position in positions:
+        kinds.setdefault(grid.measures[position].kind, []).append(grid.measures[position].label)
+    notes = [f"{', '.join(labels)}: {EXPLANATIONS[kind]}." for kind, labels in kinds.items()]
+    if any(entry.spread[1] is not None for entry in grid.entries.values() if not entry.failed):
+        notes += [INTERVALS, MARKED.replace("Bold", "Shaded")]
+    else:
+        notes.append("Shaded: the best. One seed says nothing about noise.")
+    sources = dict.fromkeys(entry.source for entry in grid.entries.values() if entry.source)
+    remarks = dict.fromkeys(entry.note for entry in grid.entries.values() if entry.note)
+    return [*notes, *(f"Published: {text}" for text in (*sources, *remarks))]
+
+
+def _sort_value(text: str) -> str | None:
+    try:
+        value = float(text.partition(" ")[0])
+    except ValueError:
+        return "" if text in ("–", "failed") else None
+    return repr(value) if math.isfinite(value) else ""
+
+
+def _column(key: str, measure: Measure) -> GridColumn:
+    return GridColumn(key, "", measure.label, _meaning(measure), measure.best or "")
+
+
+def _meaning(measure: Measure) -> str:
+    """Return the metric in words where the label does not say it."""
+    words = label_of(measure.metric)
+    return "" if words in (measure.label, measure.label.partition(" (")[0]) else words
+
+
+def _long_label(measure: Measure) -> str:
+    meaning = _meaning(measure)
+    return f"{measure.label}: {meaning}" if meaning else measure.label

@@ -1,0 +1,101 @@
+"""The numbers behind the pages, against the functions that define them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mobench.errors import UserError
+from mobench.hypervolumes import hypervolume_frame
+from mobench.leaderboard.site.details import details
+from mobench.leaderboard.site.grid import Grid, make_grid
+from mobench.leaderboard.site.loading import SuiteResults, read_results
+from mobench.leaderboard.site.ranking import fullest_profiles
+from mobench.leaderboard.site.speed import read_speed
+from mobench.leaderboard.site.submissions import Submitted
+from mobench.store import Store
+
+from .conftest import RealSite
+
+
+@pytest.fixture
+def escape(site: RealSite) -> SuiteResults:
+    found = {results.suite.name: results for results in _read(site) if results.suite.name != "hostile"}
+    return found["escape"]
+
+
+def _read(site: RealSite) -> list[SuiteResults]:
+    def fail(damage: UserError) -> None:
+        raise damage
+
+    return list(read_results(Store(site.results), {}, fail))
+
+
+@pytest.fixture
+def grid(escape: SuiteResults) -> Grid:
+    return make_grid(escape)
+
+
+def test_hypervolumes_and_marks_are_those_of_the_report(escape: SuiteResults, grid: Grid) -> None:
+    frame = hypervolume_frame(escape.table)
+    position = [measure.metric for measure in grid.measures].index("hypervolume")
+    lines = frame[frame["form"] == "frozen"].to_dict("records")
+    assert len(lines) == 12
+    for line in lines:
+        entry = grid.entries[position, line["instance"], line["contender"]]
+        assert entry.spread[0] == line["mean"] and entry.best == line["best"]
+
+
+def test_what_opens_repeats_the_stored_runs(escape: SuiteResults, grid: Grid) -> None:
+    position = [measure.metric for measure in grid.measures].index("loss/wells")
+    for instance, contender, detail in details(grid):
+        runs = escape.table[(escape.table["instance"] == instance) & (escape.table["contender"] == contender)]
+        assert {run["id"] for run in detail["runs"]} == {id_[:12] for id_ in runs["id"]}
+        best = runs.groupby("configuration")["loss/wells"].mean().min()
+        values = dict(detail["measures"][str(position)]["values"])
+        assert sum(values.values()) / len(values) == pytest.approx(best, rel=1e-12)
+        assert set(values) == set(runs["seed"])
+        place = detail["measures"][str(position)]["configuration"]
+        mean, low, high = detail["configurations"][place]["points"]["loss/wells"]
+        assert low <= mean <= high and mean == pytest.approx(best, rel=1e-12)
+
+
+def test_a_ranking_takes_one_profile_of_each_suite(escape: SuiteResults) -> None:
+    small = replace(escape, suite=replace(escape.suite, profile="other"), table=escape.table.head(3))
+    assert fullest_profiles([small, escape]) == [escape]
+    assert fullest_profiles([escape, small]) == [escape]
+
+
+def test_provenance_counts_every_run(escape: SuiteResults) -> None:
+    found = escape.provenance
+    for counts in (found.versions, found.libraries, found.machines):
+        assert sum(counts.values()) == len(escape.table)
+    assert found.first <= found.last
+
+
+def test_a_table_of_peers_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "peers.json"
+    file.write_text(json.dumps({"header": ["library", "ms"], "rows": [["a", 1.5], ["b", None]]}))
+    shown = read_speed(None, file).shown
+    assert shown is not None
+    assert [[cell.text for cell in row] for row in shown["peers"]["rows"]] == [["a", "1.5"], ["b", "–"]]
+    for broken in ([], {"header": ["a"]}, {"header": ["a"], "rows": [["x", "y"]]}):
+        file.write_text(json.dumps(broken))
+        with pytest.raises(UserError, match="peers="):
+            read_speed(None, file)
+    with pytest.raises(UserError, match="asv publish"):
+        read_speed(tmp_path, None)
+
+
+def test_submitted_runs_of_a_method_that_is_there_already_are_left_out_aloud(site: RealSite) -> None:
+    store = Store(site.results)
+    ids = store.members("plane", "quick")
+    records = tuple(record for record in store.records(ids) if record.spec.method.startswith("pcd@"))
+    sent = {("plane", "quick"): [Submitted("plane", "quick", records, {"pcd": "Eve"})]}
+    said: list[str] = []
+    found = {results.suite.name: results for results in read_results(store, sent, said.append)}
+    assert said == ["left out: submitted runs of pcd in plane (quick), which has runs of its own there"]
+    assert found["plane"].submitted == {} and len(found["plane"].table) == len(ids)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mobench.method import Matrix
 
-_RUN = 65536
+_RUN = 131072
 """Length of a run on the CPU: short enough for float32 and for the cache, long enough for speed."""
 _SMALLEST_TRUSTED = 1e-20
 """Below this squared norm, float32 products lose digits to underflow."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +36,6 @@ class Accuracy:
     peer_spread: float | None = None
     """The same for lengths of 1e-6 … 1e6."""
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Knobs:
@@ -60,21 +56,34 @@ def knobs(rng: np.random.Generator, k: int) -> Knobs:
     )
 
 
+ENUMERABLE = 8
+"""Up to this K the oracle tries all active sets; beyond, it verifies the one that the solver found."""
+
+
+def support_of(weights: Array | None, k: int) -> list[int] | None:
+    """Return which weights are positive, None where all active sets can be tried."""
+    if k <= ENUMERABLE or weights is None:
+        return None
+    return np.flatnonzero(weights > 1e-14 * weights.max(initial=0.0)).tolist()
+
+
 def errors(gram: Array, drawn: Knobs) -> Iterator[tuple[str, float]]:
     """Yield the direction error of every solver; an unsolved problem counts as infinitely wrong."""
+    k = len(gram)
     projection = solvers.project_primary(gram, drawn.tau)
     bargain = solvers.nash_bargain(gram, drawn.powers)
+    shortest, averse = solvers.min_norm_point(gram), solvers.conflict_averse(gram, drawn.c)
     found = {
         "PCD": [1.0, *projection.multipliers.tolist()] if projection.feasible else None,
-        "MGDA": solvers.min_norm_point(gram).tolist(),
-        "CAGrad": solvers.conflict_averse(gram, drawn.c).tolist(),
+        "MGDA": shortest.tolist(),
+        "CAGrad": averse.tolist(),
         "Nash": bargain.alpha.tolist() if bargain.solved else None,
         "PCGrad": solvers.surgery(gram, drawn.orders).tolist(),
     }
     exact = {
-        "PCD": reference.project_primary(gram, drawn.tau.tolist()),
-        "MGDA": reference.min_norm_point(gram),
-        "CAGrad": reference.conflict_averse(gram, drawn.c),
+        "PCD": reference.project_primary(gram, drawn.tau.tolist(), support_of(projection.multipliers, k)),
+        "MGDA": reference.min_norm_point(gram, support_of(shortest, k)),
+        "CAGrad": reference.conflict_averse(gram, drawn.c, support_of(averse - 1.0 / k, k)),
         "Nash": reference.nash_bargain(gram, drawn.powers.tolist()),
         "PCGrad": reference.surgery(gram, drawn.orders),
     }
@@ -90,10 +99,13 @@ def peer_errors(gram: Array) -> Iterator[tuple[str, float]]:
     """Yield the errors of TorchJD's weightings, at its τ = 0.02, c = 0.4 and equal powers."""
     k = len(gram)
     norms = np.sqrt(np.diagonal(gram))
+    tau = 0.02 * norms[0] / norms[1:]
     exact = {
-        "PCD": reference.project_primary(gram, (0.02 * norms[0] / norms[1:]).tolist()),
-        "MGDA": reference.min_norm_point(gram),
-        "CAGrad": reference.conflict_averse(gram, 0.4),
+        "PCD": reference.project_primary(
+            gram, tau.tolist(), support_of(solvers.project_primary(gram, tau).multipliers, k)
+        ),
+        "MGDA": reference.min_norm_point(gram, support_of(solvers.min_norm_point(gram), k)),
+        "CAGrad": reference.conflict_averse(gram, 0.4, support_of(solvers.conflict_averse(gram, 0.4) - 1.0 / k, k)),
         "Nash": reference.nash_bargain(gram, [1.0] * k),
     }
     for name, weighting in torchjd_weightings.deterministic(k).items():
@@ -114,28 +126,22 @@ def at_length_of(gram: Array, weights: list[float], true: reference.Numbers) -> 
         return [float(factor * weight) for weight in given]
 
 
-def measure(cases: int, peer_cases: int, progress: Callable[[str], None]) -> list[Accuracy]:
-    """Return the accuracy of every method for K = 2, 3 and 8."""
-    rows: list[Accuracy] = []
-    for k in (2, 3, 8):
-        rng = np.random.default_rng(k)
-        results = {name: Accuracy(name, k, cases) for name in METHODS}
-        for family, largest in ((independent, "independent_error"), (nearly_dependent, "dependent_error")):
-            for case in range(cases):
-                if case % 100 == 0:
-                    progress(f"K={k} {family.__name__}: {case} of {cases}")
-                sample: Sample = family(rng, k)
-                for name, error in errors(sample.gram, knobs(rng, k)):
-                    row = results[name]
-                    setattr(row, largest, max(getattr(row, largest), error))
-                    row.growth = max(row.growth, error / sample.condition)
-        for decades, median in ((0.5, "peer_similar"), (6.0, "peer_spread")):
-            seen: dict[str, list[float]] = {}
-            for _ in range(peer_cases):
-                progress(f"K={k} TorchJD's errors")
-                for name, error in peer_errors(independent(rng, k, decades).gram):
-                    seen.setdefault(name, []).append(error)
-            for name, values in seen.items():
-                setattr(results[name], median, float(np.median(values)))
-        rows += results.values()
-    return rows
+def measure(k: int, cases: int, peer_cases: int) -> list[Accuracy]:
+    """Return the accuracy of every method for K objectives."""
+    rng = np.random.default_rng(k)
+    results = {name: Accuracy(name, k, cases) for name in METHODS}
+    for family, largest in ((independent, "independent_error"), (nearly_dependent, "dependent_error")):
+        for _ in range(cases):
+            sample: Sample = family(rng, k)
+            for name, error in errors(sample.gram, knobs(rng, k)):
+                row = results[name]
+                setattr(row, largest, max(getattr(row, largest), error))
+                row.growth = max(row.growth, error / sample.condition)
+    for decades, middle in ((0.5, "peer_similar"), (6.0, "peer_spread")):
+        seen: dict[str, list[float]] = {}
+        for _ in range(peer_cases):
+            for name, error in peer_errors(independent(rng, k, decades).gram):
+                seen.setdefault(name, []).append(error)
+        for name, values in seen.items():
+            setattr(results[name], middle, float(np.median(values)))
+    return list(results.values())

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from statistics import median
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,22 +18,14 @@ CALLS = 20
 """Calls of a solver per timing, as one is too short for the clock; the peer is called once."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Speed:
-    """Median microseconds per call of one method at one K."""
+    """Microseconds per call of one method at one K, a pair for every Gram matrix."""
 
     method: str
     k: int
-    cases: int
-    mobench: float
-    torchjd: float
-
-    @property
-    def ratio(self) -> float:
-        return self.torchjd / self.mobench
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "ratio": self.ratio}
+    mobench: list[float]
+    torchjd: list[float]
 
 
 def ours(k: int) -> dict[str, Callable[[Any], object]]:
@@ -63,23 +54,18 @@ def microseconds(call: Callable[[Any], object], argument: Any, calls: int) -> fl
     return (time.perf_counter_ns() - start) / calls / 1000.0
 
 
-def measure(cases: int, progress: Callable[[str], None]) -> list[Speed]:
+def measure(k: int, cases: int) -> Iterator[Speed]:
     """Time both sides in turn on the same matrices, with gradient lengths within a factor of ten."""
-    torch.set_num_threads(1)
-    rows = []
-    for k in (2, 3, 8):
-        rng = np.random.default_rng(k)
-        grams = [independent(rng, k, decades=0.5).gram for _ in range(cases)]
-        peers = torchjd_weightings.on_tensors(k)
-        for name, solver in ours(k).items():
-            progress(f"K={k} {name}: timing")
-            own, other = [], []
-            for case, gram in enumerate(grams):
-                stat = torch.from_numpy(np.linalg.cholesky(gram) if name == "Nash" else gram)
-                if case == 0:  # neither side pays for its first call
-                    solver(gram)
-                    peers[name](stat)
-                own.append(microseconds(solver, gram, CALLS))
-                other.append(microseconds(peers[name], stat, 1))
-            rows.append(Speed(name, k, cases, median(own), median(other)))
-    return rows
+    rng = np.random.default_rng(k)
+    grams = [independent(rng, k, decades=0.5).gram for _ in range(cases)]
+    peers = torchjd_weightings.on_tensors(k)
+    for name, solver in ours(k).items():
+        found = Speed(name, k, [], [])
+        for case, gram in enumerate(grams):
+            stat = torch.from_numpy(np.linalg.cholesky(gram) if name == "Nash" else gram)
+            if case == 0:  # neither side pays for its first call
+                solver(gram)
+                peers[name](stat)
+            found.mobench.append(microseconds(solver, gram, CALLS))
+            found.torchjd.append(microseconds(peers[name], stat, 1))
+        yield found

@@ -95,13 +95,14 @@ def spread(values: Sequence[Number], chosen: Sequence[int], size: int) -> Number
     return full
 
 
-def shortest(matrix: Square, bounds: Numbers) -> Numbers | None:
+def shortest(matrix: Square, bounds: Numbers, support: Sequence[int] | None = None) -> Numbers | None:
     """Return y of the shortest x = Σ y_i u_i with u_i·x ≥ b_i; None if there is no such x.
 
     An optimal y exists whose u_i with y_i > 0 are linearly independent (Carathéodory), so that
-    singular subsets may be skipped.
+    singular subsets may be skipped. With a `support` it is the only subset that is tried: where there
+    are too many of them, the optimality conditions still tell whether somebody's guess is the solution.
     """
-    for chosen in subsets(len(bounds), 0):
+    for chosen in subsets(len(bounds), 0) if support is None else [support]:
         solved = solve(part(matrix, chosen), [bounds[i] for i in chosen])
         if solved is not None:
             y = spread(solved[0], chosen, len(bounds))
@@ -110,7 +111,9 @@ def shortest(matrix: Square, bounds: Numbers) -> Numbers | None:
     return None
 
 
-def project_primary(gram: npt.NDArray[np.float64], tau: Sequence[float]) -> Numbers | None:
+def project_primary(
+    gram: npt.NDArray[np.float64], tau: Sequence[float], support: Sequence[int] | None = None
+) -> Numbers | None:
     """Return (1, μ_2, …, μ_K), None where the constraints contradict each other."""
     with localcontext(prec=DIGITS):
         products = exact(gram)
@@ -118,22 +121,22 @@ def project_primary(gram: npt.NDArray[np.float64], tau: Sequence[float]) -> Numb
         bounds = [
             Decimal(t) * norm - product / norm for t, norm, product in zip(tau, norms, products[0][1:], strict=True)
         ]
-        y = shortest(scaled, bounds)
+        y = shortest(scaled, bounds, support)
         return None if y is None else [Decimal(1), *(value / norm for value, norm in zip(y, norms, strict=True))]
 
 
-def min_norm_point(gram: npt.NDArray[np.float64]) -> Numbers | None:
+def min_norm_point(gram: npt.NDArray[np.float64], support: Sequence[int] | None = None) -> Numbers | None:
     """Return α, None where 0 is in the hull."""
     with localcontext(prec=DIGITS):
         scaled, norms = unit(exact(gram))
-        y = shortest(scaled, [min(norms) / norm for norm in norms])
+        y = shortest(scaled, [min(norms) / norm for norm in norms], support)
         if y is None:
             return None
         weights = [value / norm for value, norm in zip(y, norms, strict=True)]
         return [weight / sum(weights) for weight in weights]
 
 
-def conflict_averse(gram: npt.NDArray[np.float64], c: float) -> Numbers:
+def conflict_averse(gram: npt.NDArray[np.float64], c: float, support: Sequence[int] | None = None) -> Numbers:
     """Return w. Where 0 is in the hull the worst improvement t is at most 0."""
     with localcontext(prec=DIGITS):
         products = exact(gram)
@@ -143,7 +146,7 @@ def conflict_averse(gram: npt.NDArray[np.float64], c: float) -> Numbers:
         cosines = [sum(row, Decimal(0)) / size / norm / mean for row, norm in zip(products, norms, strict=True)]
         slopes = [min(norms) / norm for norm in norms]
         radius = Decimal(c)
-        for chosen in subsets(size, 1):
+        for chosen in subsets(size, 1) if support is None else [support]:
             a, h = [slopes[i] for i in chosen], [cosines[i] for i in chosen]
             solved = solve(part(scaled, chosen), a, h)
             if solved is None:
@@ -157,7 +160,7 @@ def conflict_averse(gram: npt.NDArray[np.float64], c: float) -> Numbers:
             y = spread([t * u - v for u, v in zip(rise, start, strict=True)], chosen, size)
             if optimal(scaled, y, [t * u - v for u, v in zip(slopes, cosines, strict=True)]):
                 return [1 / Decimal(size) + mean * value / norm for value, norm in zip(y, norms, strict=True)]
-        nearest = shortest(scaled, [-cosine for cosine in cosines])
+        nearest = shortest(scaled, [-cosine for cosine in cosines], support)
         if nearest is None:
             raise AssertionError("no set of binding constraints is optimal")
         return [1 / Decimal(size) + mean * value / norm for value, norm in zip(nearest, norms, strict=True)]

@@ -1,0 +1,1 @@
+"""mobench beside its peers and beside the machine's limits: `python -m benchmarks.peers`."""

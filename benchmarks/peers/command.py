@@ -1,0 +1,131 @@
+"""mobench beside its peers and beside the machine's limits, in one table.
+
+    make peers [size=quick|default|all] [only=PART,PART] [out=DIR] [data.root=DIR]
+
+`size` is how much is measured: quick takes about two minutes, default about ten; all takes hours and
+adds whole suites. `out` (default .peers) gets peers.json with every figure, site.json, the table that
+`mobench leaderboard build peers=` shows, and the ratios as peers.svg and peers.png. `data.root` is
+where CIFAR-10 lies; without it the input pipeline is measured on random images.
+
+A figure is the median of paired ratios from interleaved rounds, with their quartiles. The exit code is
+1 if an asked figure is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchmarks.peers import table
+from benchmarks.peers.chart import draw
+from benchmarks.peers.row import Row
+from mobench.atomic import write_atomically
+from mobench.environment import Environment, environment
+from mobench.errors import UserError, unknown
+from mobench.overrides import parse_overrides
+
+PARTS = ("solvers", "escape", "hypervolume", "bandwidth", "data", "step", "memory", "startup", "suites")
+SIZES = ("quick", "default", "all")
+NEEDED = {"torchjd": "0.18", "cvxpy": "1.5", "ecos": "2.0"}
+"""The libraries of the extra `peers` without which there is nothing to compare with."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for."""
+
+    parts: tuple[str, ...]
+    size: str = "default"
+    out: Path = Path(".peers")
+    data_root: Path | None = None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print and write; return 0 if every asked figure is met."""
+    if {"-h", "--help"} & set(arguments):
+        print((__doc__ or "").strip() + f"\n\nparts: {', '.join(PARTS)}")
+        return 0
+    try:
+        request = read_request(arguments)
+        check_libraries()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    where = with_peers(environment())
+    print(table.machine_line(where), f"size={request.size}", "", table.heading(), sep="\n", flush=True)
+    found: list[Row] = []
+    for part in request.parts:
+        print(f"— {part}", flush=True)
+        for row in measured(part, request):
+            print(table.line(row), flush=True)
+            found.append(row)
+    print("", table.closing(found), sep="\n")
+    for file in write(found, where, request):
+        print(file)
+    return 0 if all(row.met is not False for row in found) else 1
+
+
+def read_request(arguments: Sequence[str]) -> Request:
+    """Read `key=value` arguments."""
+    given = parse_overrides(arguments, ("size", "only", "out", "data"))
+    size = str(given.get("size", "default"))
+    if size not in SIZES:
+        raise unknown("size", size, SIZES)
+    for key in given:
+        if key.startswith("data") and key != "data.root":
+            raise unknown("key", key, ("data.root",))
+    chosen = given.get("only")
+    wanted = PARTS if chosen is None else tuple(name.strip() for name in str(chosen).strip("[]").split(","))
+    for name in wanted:
+        if name not in PARTS:
+            raise unknown("part", name, PARTS)
+    if chosen is None and size != "all":
+        wanted = tuple(name for name in wanted if name != "suites")
+    root = given.get("data.root")
+    return Request(wanted, size, Path(str(given.get("out", ".peers"))), None if root is None else Path(str(root)))
+
+
+def check_libraries() -> None:
+    """Refuse to start without the libraries to compare with."""
+    for name in NEEDED:
+        try:
+            version(name)
+        except PackageNotFoundError:
+            raise UserError(f"{name} is not installed; `pip install 'mobench[peers]'` brings it") from None
+
+
+def with_peers(found: Environment) -> Environment:
+    """Add the peers' versions to what is recorded."""
+    return replace(found, versions={**found.versions, **{name: version(name) for name in NEEDED}})
+
+
+def measured(part: str, request: Request) -> Iterator[Row]:
+    """Yield a part's rows as they are measured; the part is imported only now."""
+    module: Any = import_module(f"benchmarks.peers.{part}")
+    size = module.SIZES[request.size]
+    if part == "data":
+        size = replace(size, root=request.data_root)
+    yield from module.rows(size)
+
+
+def write(rows: Sequence[Row], where: Environment, request: Request) -> list[Path]:
+    """Write all files and return their paths."""
+    request.out.mkdir(parents=True, exist_ok=True)
+    taken = datetime.now(UTC).isoformat(timespec="seconds")
+    documents = {
+        "peers.json": table.document(rows, where, request.size, taken),
+        "site.json": table.site_table(rows, where, taken),
+    }
+    files = []
+    for name, content in documents.items():
+        files.append(request.out / name)
+        write_atomically(files[-1], orjson.dumps(content, option=orjson.OPT_INDENT_2), sync=False)
+    return [*files, *draw(rows, request.out)]

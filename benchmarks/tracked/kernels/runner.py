@@ -1,0 +1,38 @@
+"""Planning and running a suite of tiny runs in this process."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from mobench.executor import execute
+from mobench.plan import Plan, make_groups, make_plan
+from mobench.store import Store
+from mobench.suite import load_suite
+
+from . import Kernel, built_once
+
+STEPS = 5
+
+
+def plan(suite: str = "escape") -> Plan:
+    """Expand and check every run of a suite at its published size."""
+    return make_plan(load_suite(suite, "paper"), {})
+
+
+@cache
+def tiny_plan(seeds: int) -> Plan:
+    """Return the runs of all methods on a double well, five steps each."""
+    return make_plan(load_suite("escape", "quick"), {"seeds": seeds, "training.steps": STEPS})
+
+
+@built_once
+def run_tiny(folder: Path, seeds: int) -> Kernel:
+    """Train the runs of `tiny_plan` and store their records over those of the call before."""
+    specs, store = tiny_plan(seeds).specs, Store(folder / "runs")
+
+    def run() -> None:
+        tally = execute(make_groups(specs), store, jobs=0)
+        assert tally.done == len(specs)
+
+    return run

@@ -1,0 +1,106 @@
+"""What is as large as the parameters: the Gram matrix, the combination, and a whole training step."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+import mobench
+from mobench.gradients import GradientRows
+from mobench.method import Step, checked_weights
+from mobench.problems.compression import Compression
+from mobench.problems.compression.task import CompressionTask
+from mobench.registry import find_method
+from mobench.streams import Streams
+from mobench.training import Training
+from mobench.workload import TaskWorkload
+
+from . import Kernel, built_once
+
+SIZES = (10_000, 1_000_000)
+OBJECTIVES = (2, 3, 8)
+PENALTIES = {2: "group-lasso", 3: "l1-nuclear"}
+"""The secondary objectives of a digits network for each K."""
+BATCH = 64
+
+
+@cache
+def gradients(k: int, n: int) -> Tensor:
+    """Return K random gradients of n entries."""
+    return torch.randn(k, n, generator=torch.Generator().manual_seed(k))
+
+
+@built_once
+def combine(method: str, k: int, n: int) -> Kernel:
+    """Go from K gradients to the update with `mobench.combine`."""
+    rows = gradients(k, n)
+    return lambda: mobench.combine(method, rows)
+
+
+@built_once
+def apply_rows(k: int, n: int) -> Kernel:
+    """Load K gradients of a network of twenty tensors, take the Gram matrix, write the update to `.grad`."""
+    parameters = [torch.zeros(n // 20, requires_grad=True) for _ in range(20)]
+    rows, given = GradientRows(parameters), gradients(k, n)
+    weights = [1.0 / k] * k
+
+    def run() -> None:
+        rows.load_gradients(given)
+        rows.gram()
+        rows.apply(weights)
+
+    return run
+
+
+@built_once
+def plain_step(k: int) -> Kernel:
+    """Train the digits network on its cross-entropy alone: what a step costs without mobench."""
+    task, optimizer = _digits(k)
+
+    def run() -> None:
+        optimizer.zero_grad()
+        task.model.train()
+        task.task_loss(task.stream.next_batch()).backward()
+        optimizer.step()
+
+    return run
+
+
+@built_once
+def pcd_step(k: int) -> Kernel:
+    """Train the digits network on its cross-entropy and K − 1 penalties, as `mobench run` does."""
+    workload, optimizer = _workload(k)
+    method = find_method("pcd")(tau=0.1)
+    method.reset(k, Streams(0).numpy("method"))
+
+    def run() -> None:
+        losses = workload.begin(0)
+        step = Step(losses[0], workload.source(0), workload.lower_bounds[0])
+        workload.apply(checked_weights(method, step)[None], {})
+        optimizer.step()
+
+    return run
+
+
+def backward_passes(k: int) -> int:
+    """Return how often autograd traverses a graph in one PCD step on K objectives."""
+    workload, _ = _workload(k)
+    workload.begin(0)
+    workload.source(0).gram()
+    return workload.backward_passes()
+
+
+def _digits(k: int) -> tuple[CompressionTask, torch.optim.Optimizer]:
+    task = CompressionTask(_problem(k), Streams(0))
+    return task, Training(optimizer="adam", lr=1e-3).build(list(task.parameters))
+
+
+def _workload(k: int) -> tuple[TaskWorkload, torch.optim.Optimizer]:
+    task, optimizer = _digits(k)
+    return TaskWorkload(_problem(k), task, 0), optimizer
+
+
+def _problem(k: int) -> Compression:
+    return Compression(dataset="digits", network="digits-cnn", penalty=PENALTIES[k], batch_size=BATCH)

@@ -112,7 +112,7 @@ def test_questions_that_make_no_sense(suite):
     table = results_table(records(suite))
     with pytest.raises(UserError, match="Did you mean 'method'"):
         select(table, {"methd": "ws"})
-    with pytest.raises(UserError, match="unknown column 'method.tua'"):
+    with pytest.raises(UserError, match=r"unknown column 'method\.tua'"):
         select(table, {"method.tua": 0.1})
     with pytest.raises(UserError, match="unknown aggregate 'avg'"):
         aggregate(table, "secondary", "avg")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from .panels import add_legend, draw_lines, label_of, panels
 from .source import Source
@@ -59,6 +59,8 @@ def draw_cost(frame: pd.DataFrame) -> Figure:
             axis.plot(x[dense], y[dense], "*", color=style.color, markersize=14, markeredgecolor="white", zorder=5)
         if part[cost].max() > 5 * part[cost].min():
             axis.set_xscale("log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.xaxis.set_minor_formatter(NullFormatter())
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set(xlabel=unit, ylabel=label_of("accuracy") if cost == costs[0] else "")
     add_legend(figure, frame)

@@ -63,7 +63,8 @@ def seed_points(problem: Problem, runs: pd.DataFrame) -> dict[int, Points]:
     """Return the end points of the finished runs, per seed."""
     columns = list(problem.hypervolume_metrics())
     done = runs[runs["status"] == "done"]
-    points, seeds = done[columns].to_numpy(dtype=np.float64), done["seed"].to_numpy()
+    # Where no run of a table has finished, it lacks the columns.
+    points, seeds = done.reindex(columns=columns).to_numpy(dtype=np.float64), done["seed"].to_numpy()
     return {int(seed): points[seeds == seed] for seed in sorted(runs["seed"].unique())}
 
 

@@ -78,6 +78,13 @@ def test_a_failed_seed_scores_zero_and_is_counted(suite):
     assert first["hypervolume"] < complete["hypervolume"]
 
 
+def test_a_table_without_a_finished_run_scores_zero(suite):
+    table = results_table(records(suite, failing=lambda spec: True))
+    assert "loss/l1" not in table
+    assert (overall_scores(table)["hypervolume"] == 0.0).all()
+    assert (method_scores(table)["hypervolume"] == 0.0).all()
+
+
 def test_overall_scores_are_means_over_instances(suite):
     table = results_table(records(suite))
     overall = overall_scores(table).set_index("method")

@@ -150,6 +150,15 @@ def test_a_signal_while_workers_are_being_prepared(
     assert (tmp_path / "stderr").read_text() == ""
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let this process hear SIGINT, which a shell lets processes in the background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_training_in_this_process(store: Store, number: signal.Signals) -> None:
     groups = [[spec(0)], [spec(1, "kill", signal=int(number))], [spec(2)]]

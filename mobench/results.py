@@ -26,7 +26,11 @@ def results_table(records: Iterable[RunRecord]) -> pd.DataFrame:
     rows = [_row(record) for record in records]
     if not rows:
         return pd.DataFrame()
-    return pd.DataFrame(rows).sort_values(["problem", "method", "seed", "id"], ignore_index=True)
+    table = pd.DataFrame(rows)
+    texts = [column for column, kind in table.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    # pandas' own strings are slow at many small selections; the copy is in one piece again
+    table = table.astype(dict.fromkeys(texts, object)).copy()
+    return table.sort_values(["problem", "method", "seed", "id"], ignore_index=True)
 
 
 def _row(record: RunRecord) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -86,6 +86,12 @@ def find_problem(id_: str) -> type[Problem]:
 
 def load_plugins(paths: Iterable[str | Path]) -> None:
     """Import the given Python files, and every Python file of the given folders."""
+    for file in plugin_paths(paths):
+        _load_file(file)
+
+
+def plugin_paths(paths: Iterable[str | Path]) -> Iterator[Path]:
+    """Yield the Python files among the given files and folders, without importing them."""
     for path in map(Path, paths):
         if path.is_dir():
             files = sorted(file for file in path.glob("*.py") if not file.name.startswith("_"))
@@ -93,8 +99,7 @@ def load_plugins(paths: Iterable[str | Path]) -> None:
             files = [path]
         else:
             raise UserError(f"plugins={path}: there is no such Python file or folder")
-        for file in files:
-            _load_file(file.resolve())
+        yield from (file.resolve() for file in files)
 
 
 def _load_file(file: Path) -> None:

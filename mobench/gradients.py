@@ -9,14 +9,14 @@ backward pass of the weighted sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mobench.errors import UserError
-from mobench.inner_products import GramSum
+from mobench.inner_products import gram_of
 from mobench.losses import Loss, last_with_graph, loss_values
 from mobench.method import Matrix, Vector
 from mobench.objective import KnownGradient
@@ -120,10 +120,8 @@ class GradientRows:
         """Return the K×K inner products of the gradients in float64."""
         if self._gram is None:
             rows = self._all_rows()
-            total = self._products(rows, wide=False)
-            matrix = total.matrix()
-            if not total.trusted(matrix):
-                matrix = self._products(rows, wide=True).matrix()
+            with torch.no_grad():
+                matrix = gram_of(len(rows), lambda: self._flat_blocks(rows))
             units = np.array([row.unit for row in rows])
             self._gram = matrix / units[:, None] / units
         return self._gram
@@ -189,12 +187,10 @@ class GradientRows:
             self._pending = ()
         return self._rows
 
-    def _products(self, rows: Sequence[Row], *, wide: bool) -> GramSum:
-        total = GramSum(len(rows), wide=wide)
-        with torch.no_grad():
-            for index, parameter in enumerate(self.parameters):
-                total.add([flat(row.block(index), parameter) for row in rows])
-        return total
+    def _flat_blocks(self, rows: Sequence[Row]) -> Iterator[list[Tensor | None]]:
+        """Yield the K gradients with respect to one parameter after the other."""
+        for index, parameter in enumerate(self.parameters):
+            yield [flat(row.block(index), parameter) for row in rows]
 
     def _differentiate_each(self, losses: Sequence[Loss], weight: float) -> None:
         """Add `weight` times each loss's gradient to its row."""

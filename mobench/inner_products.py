@@ -2,17 +2,19 @@
 
 `GramSum` is fed one block at a time: the K gradients with respect to one parameter tensor. Products
 inside a block are taken in float32 or better over short runs, and the runs are added in float64, so
-the result is far more accurate than one long float32 sum at nearly the same cost.
+the result is far more accurate than one long float32 sum at nearly the same cost. Long blocks are
+read once by `fused`, others once per product by torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mobench import fused
 from mobench.method import Matrix
 
 _RUN = 131072
@@ -32,6 +34,7 @@ class GramSum:
         self.k = k
         self._wide = wide
         self._narrow_rows: set[int] = set()
+        self._lower = np.zeros((k, k))
         self._products: dict[torch.device, tuple[list[tuple[int, int]], list[Tensor]]] = {}
 
     def add(self, block: Sequence[Tensor | None]) -> None:
@@ -44,6 +47,11 @@ class GramSum:
         dtype = self._working_dtype([piece for _, piece in present])
         if dtype != torch.float64:
             self._narrow_rows.update(row for row, _ in present)
+            block_products = fused.products([piece for _, piece in present])
+            if block_products is not None:
+                rows = [row for row, _ in present]
+                self._lower[np.ix_(rows, rows)] += block_products
+                return
         pairs, products = self._products.setdefault(device, ([], []))
         run = _RUN if device.type == "cpu" else length
         for start in range(0, length, run):
@@ -60,7 +68,7 @@ class GramSum:
 
     def matrix(self) -> Matrix:
         """Return the K×K sum in float64."""
-        gram = np.zeros((self.k, self.k))
+        gram = self._lower.copy()
         for pairs, products in self._products.values():
             rows, columns = np.array(pairs).T
             np.add.at(gram, (rows, columns), torch.stack(products).cpu().double().numpy())
@@ -73,8 +81,13 @@ class GramSum:
         return bool(np.isfinite(gram).all() and (squares >= _SMALLEST_TRUSTED).all())
 
 
-def gram_of_rows(rows: Tensor) -> Matrix:
-    """Return the Gram matrix of the rows of a K×n tensor, taken in float64 throughout."""
-    total = GramSum(len(rows), wide=True)
-    total.add(list(rows.detach().unbind()))
-    return total.matrix()
+def gram_of(k: int, blocks: Callable[[], Iterable[Sequence[Tensor | None]]]) -> Matrix:
+    """Return the Gram matrix of K gradients, given block by block, once more in float64 if float32 does not do."""
+    for wide in (False, True):
+        total = GramSum(k, wide=wide)
+        for block in blocks():
+            total.add(block)
+        gram = total.matrix()
+        if total.trusted(gram):
+            break
+    return gram

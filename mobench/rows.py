@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from mobench import fused
 from mobench.errors import UserError
 from mobench.objective import KnownGradient
 
@@ -140,6 +141,7 @@ def weighted_sum(terms: Iterable[tuple[Row, float]], index: int, parameter: Tens
     """
     working = parameter.dtype if parameter.dtype.itemsize >= 4 else torch.float32
     total: Tensor | None = None
+    scale, further = 1.0, []
     for row, factor in terms:
         if total is not None and factor == 0.0:
             continue
@@ -147,12 +149,19 @@ def weighted_sum(terms: Iterable[tuple[Row, float]], index: int, parameter: Tens
         if block is None:
             continue
         if total is not None:
-            total.add_(block, alpha=factor)
+            further.append((block, factor))
         elif row.owned and block.dtype == working:
-            total = block if factor == 1.0 else block.mul_(factor)
+            total, scale = block, factor
         else:
             total = block.to(working) * factor
-    return None if total is None else total.to(parameter.dtype)
+    if total is None:
+        return None
+    if not fused.add_in_place(total, scale, further):
+        if scale != 1.0:
+            total.mul_(scale)
+        for block, factor in further:
+            total.add_(block, alpha=factor)
+    return total.to(parameter.dtype)
 
 
 def all_finite(blocks: Iterable[Tensor | None]) -> bool:

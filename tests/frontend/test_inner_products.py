@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from mobench.inner_products import GramSum, gram_of_rows
+from mobench.inner_products import GramSum, gram_of
 
 
 def exact(rows: torch.Tensor) -> np.ndarray:
@@ -46,7 +46,7 @@ def test_products_outside_the_range_of_float32_are_not_trusted_and_exact_when_wi
     narrow = GramSum(2)
     narrow.add(list(rows))
     assert not narrow.trusted(narrow.matrix())
-    np.testing.assert_allclose(gram_of_rows(rows), exact(rows), rtol=1e-14)
+    np.testing.assert_allclose(gram_of(2, lambda: [list(rows)]), exact(rows), rtol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -31,6 +31,8 @@ COMPARED = ("time", "peakmemory")
 SHORT = {"rounds": 1, "repeat": (3, 5, 0.1), "warmup_time": 0.03}
 """asv's settings for one round, of 3 to 5 samples: rounds are many, so each is short."""
 SAMPLE_SECONDS = 0.01
+LONG_SECONDS = 0.5
+"""A call that takes longer is a sample of its own, the only one of its round after one to warm up."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Case:
     index: int
     number: int = 0
     """Calls in one sample; 0 leaves the choice to asv."""
+    long: bool = False
 
 
 class Pair:
@@ -87,7 +90,8 @@ class Pair:
             seen = measured[case.name]
             if case.benchmark["type"] == "time" and seen.failure is None:
                 shortest = min(value for value in (*seen.base, *seen.head) if value is not None)
-                fixed.append(replace(case, number=max(1, round(SAMPLE_SECONDS / shortest))))
+                number = max(1, round(SAMPLE_SECONDS / shortest))
+                fixed.append(replace(case, number=number, long=shortest > LONG_SECONDS))
             else:
                 fixed.append(case)
         return fixed
@@ -127,7 +131,9 @@ class Pair:
 
 def _samples(case: Case, server: Any) -> list[float]:
     """Return the samples of a short run, or the one value that the benchmark returns; nothing if it fails."""
-    settings = {**SHORT, "number": case.number} if case.number else SHORT
+    settings = {**SHORT, "number": case.number} if case.number else dict(SHORT)
+    if case.long:
+        settings["repeat"] = 1
     answer = run_benchmark(case.benchmark, server, profile=False, selected_idx={case.index}, extra_params=settings)
     samples, result = answer.samples[case.index], answer.result[case.index]
     return [float(value) for value in ([result] if samples is None else samples) if value is not None]

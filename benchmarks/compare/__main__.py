@@ -100,6 +100,11 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
+def clean_up_when_ended() -> None:
+    """Let SIGTERM end the program like an exception, so that worktrees, folders and processes go as well."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+
+
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # worktrees and processes are ended
+    clean_up_when_ended()
     sys.exit(main())

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.compare.__main__ import clean_up_when_ended
 from benchmarks.compare.__main__ import main as compare
 
 SOLVERS = {
@@ -87,4 +88,5 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    clean_up_when_ended()
     sys.exit(main())

@@ -75,7 +75,6 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
             boards.append(Board(grid, rank([found], persons), pictures))
         _write_pages(folder, options, boards, overall, persons, speed)
         _write_assets(folder, persons)
-        speed.write(folder)
 
 
 def _check_problems(results: Iterable[SuiteResults]) -> None:
@@ -126,6 +125,7 @@ def _write_pages(
     }
     for name, text in written.items():
         folder.write(name, text)
+    speed.write(folder, pages)
     folder.write(
         MARKER, json.dumps({"generator": "mobench leaderboard", "version": version("mobench"), "built": built})
     )

@@ -27,10 +27,6 @@ class SiteFolder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def copy(self, folder: Path, name: str) -> None:
-        """Copy a folder into the site; links in it are not followed out of it."""
-        shutil.copytree(folder, self.root / name, symlinks=True)
-
 
 def check_place(out: Path) -> None:
     """Refuse a place that holds something else than a site of ours: it would be lost."""

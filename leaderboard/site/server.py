@@ -39,10 +39,9 @@ class Handler(SimpleHTTPRequestHandler):
         return TYPES.get(Path(path).suffix) or super().guess_type(path)
 
     def end_headers(self) -> None:
-        """Add the headers to every answer; asv's pages under speed/ have inline scripts and get no policy."""
+        """Add the headers to every answer."""
         for name, value in HEADERS.items():
-            if not (name == "Content-Security-Policy" and self.path.startswith("/speed/")):
-                self.send_header(name, value)
+            self.send_header(name, value)
         super().end_headers()
 
     def list_directory(self, path: str | object) -> None:

@@ -1,4 +1,4 @@
-"""The speed of the code: asv's own pages, copied under `speed/`, and a table of peers."""
+"""The speed of the code: its history as asv recorded it, on pages under `speed/`, and a table of peers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from mobench.errors import UserError
 from mobench.report import number
 
 from .output import SiteFolder
+from .pages import Pages
+from .speed_page import DATA, PAGE, records_file, speed_page
+from .speed_records import Machine, read_records
 from .tables import PlainCell
 
 KEYS = ("caption", "header", "rows", "notes")
@@ -21,27 +24,30 @@ KEYS = ("caption", "header", "rows", "notes")
 class Speed:
     """What a site shows of speed."""
 
-    folder: Path | None
+    machines: list[Machine]
     peers: dict[str, Any] | None
 
     @property
     def shown(self) -> dict[str, Any] | None:
         """What the front page shows, None where there is nothing."""
-        if self.folder is None and self.peers is None:
+        if not self.machines and self.peers is None:
             return None
-        return {"href": "speed/index.html" if self.folder is not None else "", "peers": self.peers}
+        return {"href": PAGE if self.machines else "", "peers": self.peers}
 
-    def write(self, site: SiteFolder) -> None:
-        """Copy asv's pages into the site; they keep their own scripts and are no part of its policy."""
-        if self.folder is not None:
-            site.copy(self.folder, "speed")
+    def write(self, site: SiteFolder, pages: Pages) -> None:
+        """Write the page of asv's records and their values.
+
+        asv's own pages load libraries from other hosts and name the interpreter's path, so they stay
+        where they are.
+        """
+        if self.machines:
+            site.write(PAGE, speed_page(pages, self.machines))
+            site.write(DATA, records_file(self.machines))
 
 
 def read_speed(folder: Path | None, peers: Path | None) -> Speed:
     """Check what is to be shown."""
-    if folder is not None and not (folder / "index.html").is_file():
-        raise UserError(f"speed={folder}: there is no index.html; `asv publish` writes one")
-    return Speed(folder, None if peers is None else _peers(peers))
+    return Speed([] if folder is None else read_records(folder), None if peers is None else _peers(peers))
 
 
 def _peers(path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ keys:
   results=DIR            where records are stored (default: results)
   out=DIR                where the site goes (default: site); an older site there is replaced
   submissions=DIR        bundles of others to show as well, e.g. leaderboard/submissions
-  speed=DIR              pages of `asv publish` to put under speed/
+  speed=DIR              records of `asv publish` (.asv/html) to show under speed/
   peers=FILE             a JSON table of speed beside other libraries
   plugins=PATH[,PATH]    Python files or folders with methods and problems of your own
   title=TEXT             the name of the site (default: mobench)

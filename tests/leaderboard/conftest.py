@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from .speed_history import record_history
+
 HOSTILE_METHOD = "<img src=x onerror=alert(1)>"
 HOSTILE_PROBLEM = '"><script>alert(2)</script>@1'
 HOSTILE_ERROR = "</script><script>alert(3)</script> javascript:alert(4) ${alert(5)}"
@@ -134,5 +136,6 @@ def _make(root: Path) -> None:
     (root / "bundles").mkdir()
     mobench("submit", f"by={SUBMITTER}", "out=bundles/mine.jsonl.gz", *theirs, cwd=root)
     (root / "bundles" / "broken.jsonl.gz").write_bytes(b"no bundle")
-    done = mobench("leaderboard", "build", "plugins=hostile.py", "submissions=bundles", cwd=root)
+    speed = record_history(root / "history")
+    done = mobench("leaderboard", "build", "plugins=hostile.py", "submissions=bundles", f"speed={speed}", cwd=root)
     (root / "build.log").write_text(done.stdout, encoding="utf-8")

@@ -1,0 +1,104 @@
+"""The page of the code's own speed: one table per layer and machine, from asv's records."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from markupsafe import Markup
+
+from .pages import Pages
+from .sparkline import sparkline
+from .speed_records import Machine, Series
+
+PAGE, DATA = "speed/index.html", "speed/records.json"
+SCALES = {
+    "seconds": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
+}
+
+
+@dataclass(frozen=True)
+class SpeedRow:
+    """One benchmark as the page shows it."""
+
+    name: str
+    value: float
+    """The newest, in the benchmark's unit, to sort by."""
+    text: str
+    ratio: str
+    """The newest over the one before it; empty for a single one."""
+    since: str
+    """The newest over the oldest."""
+    line: Markup
+    commits: int
+
+
+def speed_page(pages: Pages, machines: Sequence[Machine]) -> str:
+    """Return the page."""
+    return pages.render(
+        "speed.html",
+        PAGE,
+        "Speed of the code",
+        machines=[{"name": machine.name, "layers": list(_layers(machine)), **_span(machine)} for machine in machines],
+        data=DATA.rpartition("/")[2],
+    )
+
+
+def records_file(machines: Sequence[Machine]) -> bytes:
+    """Return all values as JSON."""
+    return orjson.dumps(
+        [
+            {
+                "machine": machine.name,
+                "benchmark": series.benchmark,
+                "parameters": series.parameters,
+                "unit": series.unit,
+                "commits": [point.commit for point in series.points],
+                "dates": [point.date.isoformat() for point in series.points],
+                "values": [point.value for point in series.points],
+            }
+            for machine in machines
+            for series in machine.series
+        ]
+    )
+
+
+def spelled(value: float, unit: str) -> str:
+    """Spell a value with three digits in the unit that suits its size."""
+    for scale, name in SCALES.get(unit, ()):
+        if value >= scale:
+            return f"{value / scale:.3g} {name}" if value < 999.5 * scale else f"{value / scale:.0f} {name}"
+    return f"{value:.0f} {unit}" if abs(value) >= 999.5 else f"{value:.3g} {unit}"
+
+
+def _layers(machine: Machine) -> Iterator[dict[str, Any]]:
+    for layer, series in itertools.groupby(machine.series, key=lambda one: one.layer):
+        yield {"name": layer, "rows": [_row(one) for one in series]}
+
+
+def _row(series: Series) -> SpeedRow:
+    values = [point.value for point in series.points]
+    labels = [f"{point.commit}, {point.date:%Y-%m-%d}: {spelled(point.value, series.unit)}" for point in series.points]
+    return SpeedRow(
+        name=series.name,
+        value=values[-1],
+        text=spelled(values[-1], series.unit),
+        ratio=_ratio(values[-1], values[-2]) if len(values) > 1 else "",
+        since=_ratio(values[-1], values[0]) if len(values) > 1 else "",
+        line=sparkline(values, labels),
+        commits=len(values),
+    )
+
+
+def _ratio(new: float, old: float) -> str:
+    return f"{new / old:.2f}" if old else ""
+
+
+def _span(machine: Machine) -> dict[str, Any]:
+    points = [point for series in machine.series for point in series.points]
+    first, last = min(points, key=lambda point: point.date), max(points, key=lambda point: point.date)
+    return {"first": first, "last": last, "commits": len({point.commit for point in points})}

@@ -71,8 +71,8 @@ def spelled(value: float, unit: str) -> str:
     """Spell a value with three digits in the unit that suits its size."""
     for scale, name in SCALES.get(unit, ()):
         if value >= scale:
-            return f"{value / scale:.3g} {name}" if value < 999.5 * scale else f"{value / scale:.0f} {name}"
-    return f"{value:.0f} {unit}" if abs(value) >= 999.5 else f"{value:.3g} {unit}"
+            return f"{value / scale:.3g} {name}" if value < 999.5 * scale else f"{value / scale:,.0f} {name}"
+    return f"{value:,.0f} {unit}" if abs(value) >= 999.5 else f"{value:.3g} {unit}"
 
 
 def _layers(machine: Machine) -> Iterator[dict[str, Any]]:

@@ -102,7 +102,11 @@ def _series(folder: Path, benchmark: Mapping[str, Any], index: Mapping[str, Any]
     if not file.exists():
         return
     graph = sorted(orjson.loads(file.read_bytes()))
-    combinations = [", ".join(map(_plain, values)) for values in itertools.product(*benchmark["params"])]
+    names = benchmark["param_names"]
+    combinations = [
+        ", ".join(f"{name}={_plain(value)}" for name, value in zip(names, values, strict=True))
+        for values in itertools.product(*benchmark["params"])
+    ]
     for position, parameters in enumerate(combinations):
         points = []
         for revision, values in graph:

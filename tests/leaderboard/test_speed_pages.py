@@ -25,8 +25,8 @@ def history(site: RealSite) -> Path:
 def test_every_value_of_asv_is_read(history: Path) -> None:
     (machine,) = read_records(history)
     by_name = {series.name: series for series in machine.series}
-    assert [point.value for point in by_name["Layer.track_count(plain, 2)"].points] == [20.0, 40.0, 60.0]
-    assert by_name["Layer.track_count(plain, 2)"].unit == "things"
+    assert [point.value for point in by_name["Layer.track_count(text=plain, k=2)"].points] == [20.0, 40.0, 60.0]
+    assert by_name["Layer.track_count(text=plain, k=2)"].unit == "things"
     assert len(by_name) == 4 + 4 + 1, "two benchmarks of four combinations, one of one; one that failed is left out"
     for series in machine.series:
         assert series.layer == "first"
@@ -39,7 +39,7 @@ def test_the_front_page_leads_to_a_page_with_all_records(site: RealSite) -> None
     page = (site.folder / "speed" / "index.html").read_text(encoding="utf-8")
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
     assert "<b>bold" not in page
-    (row,) = re.findall(r"<tr>\s*<th scope=\"row\">Layer.track_count\(plain, 2\).*?</tr>", page, re.DOTALL)
+    (row,) = re.findall(r"<tr>\s*<th scope=\"row\">Layer.track_count\(text=plain, k=2\).*?</tr>", page, re.DOTALL)
     assert re.findall(r'data-value="([^"]*)"', row) == ["60.0", "1.50", "3.00", "3"]
     assert row.count("<circle") == COMMITS
 
@@ -83,12 +83,12 @@ def test_what_asv_did_not_write_is_refused(tmp_path: Path, files: dict[str, str]
     [
         (1.5e-6, "seconds", "1.5 µs"),
         (0.25, "seconds", "250 ms"),
-        (9.9999e-4, "seconds", "1000 µs"),
+        (9.9999e-4, "seconds", "1,000 µs"),
         (75.0, "seconds", "75 s"),
         (3e-11, "seconds", "3e-11 seconds"),
         (123_456_789, "bytes", "123 MB"),
         (12, "bytes", "12 bytes"),
-        (33_540.4, "images/s", "33540 images/s"),
+        (33_540.4, "images/s", "33,540 images/s"),
         (1.0, "passes per step", "1 passes per step"),
     ],
 )

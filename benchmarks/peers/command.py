@@ -2,8 +2,8 @@
 
     make peers [size=quick|default|all] [only=PART,PART] [out=DIR] [data.root=DIR]
 
-`size` is how much is measured: quick takes about two minutes, default about ten; all takes hours and
-adds whole suites. `out` (default .peers) gets peers.json with every figure, site.json, the table that
+`size` is how often everything is measured; `all` also lets every peer take the steps with large batches,
+and trains on CIFAR-10 where `data.root` is given. `out` (default .peers) gets peers.json with every figure, site.json, the table that
 `mobench leaderboard build peers=` shows, and the ratios as peers.svg and peers.png. `data.root` is
 where CIFAR-10 lies; without it the input pipeline is measured on random images.
 
@@ -32,7 +32,9 @@ from mobench.environment import Environment, environment
 from mobench.errors import UserError, unknown
 from mobench.overrides import parse_overrides
 
-PARTS = ("solvers", "escape", "hypervolume", "bandwidth", "data", "step", "memory", "startup", "suites")
+PARTS = (
+    "solvers", "escape", "hypervolume", "bandwidth", "data", "step", "memory", "networks", "startup", "suites", "site",
+)  # fmt: skip
 SIZES = ("quick", "default", "all")
 NEEDED = {"torchjd": "0.18", "cvxpy": "1.5", "ecos": "2.0"}
 """The libraries of the extra `peers` without which there is nothing to compare with."""
@@ -87,8 +89,6 @@ def read_request(arguments: Sequence[str]) -> Request:
     for name in wanted:
         if name not in PARTS:
             raise unknown("part", name, PARTS)
-    if chosen is None and size != "all":
-        wanted = tuple(name for name in wanted if name != "suites")
     root = given.get("data.root")
     return Request(wanted, size, Path(str(given.get("out", ".peers"))), None if root is None else Path(str(root)))
 
@@ -111,7 +111,7 @@ def measured(part: str, request: Request) -> Iterator[Row]:
     """Yield a part's rows as they are measured; the part is imported only now."""
     module: Any = import_module(f"benchmarks.peers.{part}")
     size = module.SIZES[request.size]
-    if part == "data":
+    if part in ("data", "suites"):
         size = replace(size, root=request.data_root)
     yield from module.rows(size)
 
@@ -120,12 +120,13 @@ def write(rows: Sequence[Row], where: Environment, request: Request) -> list[Pat
     """Write all files and return their paths."""
     request.out.mkdir(parents=True, exist_ok=True)
     taken = datetime.now(UTC).isoformat(timespec="seconds")
+    drawn = draw(rows, request.out)
     documents = {
         "peers.json": table.document(rows, where, request.size, taken),
-        "site.json": table.site_table(rows, where, taken),
+        "site.json": table.site_table(rows, where, taken, picture=drawn[0].name if drawn else None),
     }
     files = []
     for name, content in documents.items():
         files.append(request.out / name)
         write_atomically(files[-1], orjson.dumps(content, option=orjson.OPT_INDENT_2), sync=False)
-    return [*files, *draw(rows, request.out)]
+    return [*files, *drawn]

@@ -67,15 +67,16 @@ def document(rows: Sequence[Row], environment: Environment, size: str, taken: st
     }
 
 
-def site_table(rows: Sequence[Row], environment: Environment, taken: str) -> dict[str, Any]:
-    """Return the table in the form that the leaderboard's front page shows."""
+def site_table(rows: Sequence[Row], environment: Environment, taken: str, *, picture: str | None) -> dict[str, Any]:
+    """Return the table in the form that the leaderboard shows; `picture` is the name of the plot beside it."""
     return {
         "caption": "Speed beside other libraries",
-        "header": ["part", "figure", "asked", "measured", "unit", "quartiles"],
+        "picture": picture,
+        "header": ["figure", "part", "asked", "measured", "unit", "quartiles"],
         "rows": [
             [
-                row.part,
                 row.what,
+                row.part,
                 None if row.asked is None else f"{row.asked.sense} {number(row.asked.value)}",
                 row.measured,
                 row.unit,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mobench.documents.report import Picture
+from mobench.errors import UserError
 
 from ..plots import PLOTS, Source, critical_difference, dark, draw_plots, house_style, performance
 from ..rendering import Render, files_of
@@ -62,17 +63,24 @@ def write_pictures(folder: SiteFolder, place: str, about: str, drawn: Iterable[P
     shown = []
     for picture in drawn:
         stem = f"plots/{place}/{picture.name}"
-        folder.write(f"{stem}.svg", picture.svg)
-        folder.write(f"{stem}.dark.svg", dark(picture.svg))
+        shown.append(write_picture(folder, stem, picture.title, picture.svg, about))
         folder.write(f"{stem}.png", picture.png)
         folder.write(f"{stem}.csv", picture.data.to_csv(index=False))
-        width, height = _size(picture.svg)
-        shown.append(Shown(stem, picture.title, f"Plot. {picture.title}. {about}", width, height))
     return shown
+
+
+def write_picture(folder: SiteFolder, stem: str, title: str, svg: bytes, about: str = "") -> Shown:
+    """Write a plot for both themes, and return how to show it."""
+    folder.write(f"{stem}.svg", svg)
+    folder.write(f"{stem}.dark.svg", dark(svg))
+    width, height = _size(svg)
+    return Shown(stem, title, f"Plot. {title}. {about}".strip(), width, height)
 
 
 def _size(svg: bytes) -> tuple[int, int]:
     """Return width and height in pixels, as the figure states them."""
     found = {side: pattern.search(svg) for side, pattern in _SIZE.items()}
-    width, height = (round(_PIXELS * float(size[1])) for size in found.values() if size is not None)
-    return width, height
+    sides = [round(_PIXELS * float(size[1])) for size in found.values() if size is not None]
+    if len(sides) != len(found):
+        raise UserError("a picture is no SVG with width and height in points, as matplotlib writes it")
+    return sides[0], sides[1]

@@ -13,11 +13,13 @@ from mobench.report import number
 
 from .output import SiteFolder
 from .pages import Pages
+from .pictures import write_picture
 from .speed_page import DATA, PAGE, records_file, speed_page
 from .speed_records import Machine, read_records
 from .tables import PlainCell
 
-KEYS = ("caption", "header", "rows", "notes")
+KEYS = ("caption", "header", "rows", "notes", "picture")
+PICTURE, PLOT = "speed/peers", "Ratios with quartiles; red marks are what is asked"
 
 
 @dataclass(frozen=True)
@@ -26,28 +28,47 @@ class Speed:
 
     machines: list[Machine]
     peers: dict[str, Any] | None
+    picture: bytes | None = None
 
     @property
     def shown(self) -> dict[str, Any] | None:
-        """What the front page shows, None where there is nothing."""
+        """What the front page says, None where there is nothing."""
         if not self.machines and self.peers is None:
             return None
-        return {"href": PAGE if self.machines else "", "peers": self.peers}
+        return {"href": PAGE, "history": bool(self.machines), "peers": self.peers is not None}
 
     def write(self, site: SiteFolder, pages: Pages) -> None:
-        """Write the page of asv's records and their values.
+        """Write the page of speed with its data.
 
         asv's own pages load libraries from other hosts and name the interpreter's path, so they stay
         where they are.
         """
         if self.machines:
-            site.write(PAGE, speed_page(pages, self.machines))
             site.write(DATA, records_file(self.machines))
+        picture = None if self.picture is None else write_picture(site, PICTURE, PLOT, self.picture)
+        if self.shown:
+            site.write(PAGE, speed_page(pages, self.machines, self.peers, picture))
 
 
 def read_speed(folder: Path | None, peers: Path | None) -> Speed:
     """Check what is to be shown."""
-    return Speed([] if folder is None else read_records(folder), None if peers is None else _peers(peers))
+    machines = [] if folder is None else read_records(folder)
+    if peers is None:
+        return Speed(machines, None)
+    table = _peers(peers)
+    return Speed(machines, table, _picture(peers, table.pop("picture")))
+
+
+def _picture(peers: Path, name: str | None) -> bytes | None:
+    """Read the plot beside the table."""
+    if name is None:
+        return None
+    if Path(name).name != name or not name.endswith(".svg"):
+        raise UserError(f"peers={peers}: picture is {name!r}; it takes the name of an SVG file in the same folder")
+    try:
+        return (peers.parent / name).read_bytes()
+    except OSError as error:
+        raise UserError(f"peers={peers}: picture {name} cannot be read: {error.strerror}") from None
 
 
 def _peers(path: Path) -> dict[str, Any]:
@@ -66,6 +87,7 @@ def _peers(path: Path) -> dict[str, Any]:
         "header": [str(text) for text in data["header"]],
         "rows": [[_cell(value) for value in row] for row in data["rows"]],
         "notes": [str(text) for text in data.get("notes", ())],
+        "picture": None if data.get("picture") is None else str(data["picture"]),
     }
 
 

@@ -1,9 +1,9 @@
-"""The page of the code's own speed: one table per layer and machine, from asv's records."""
+"""The page of the code's own speed: beside other libraries, and over its history from asv's records."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import orjson
 from markupsafe import Markup
 
 from .pages import Pages
+from .pictures import Shown
 from .sparkline import sparkline
 from .speed_records import Machine, Series
 
@@ -37,14 +38,18 @@ class SpeedRow:
     commits: int
 
 
-def speed_page(pages: Pages, machines: Sequence[Machine]) -> str:
+def speed_page(
+    pages: Pages, machines: Sequence[Machine], peers: Mapping[str, Any] | None, picture: Shown | None
+) -> str:
     """Return the page."""
     return pages.render(
         "speed.html",
         PAGE,
         "Speed of the code",
         machines=[{"name": machine.name, "layers": list(_layers(machine)), **_span(machine)} for machine in machines],
-        data=DATA.rpartition("/")[2],
+        data=DATA,
+        peers=peers,
+        picture=picture,
     )
 
 

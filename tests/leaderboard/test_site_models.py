@@ -78,12 +78,15 @@ def test_provenance_counts_every_run(escape: SuiteResults) -> None:
 
 def test_a_table_of_peers_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "peers.json"
-    file.write_text(json.dumps({"header": ["library", "ms"], "rows": [["a", 1.5], ["b", None]]}))
-    shown = read_speed(None, file).shown
-    assert shown is not None
-    assert [[cell.text for cell in row] for row in shown["peers"]["rows"]] == [["a", "1.5"], ["b", "–"]]
-    for broken in ([], {"header": ["a"]}, {"header": ["a"], "rows": [["x", "y"]]}):
-        file.write_text(json.dumps(broken))
+    table = {"header": ["library", "ms"], "rows": [["a", 1.5], ["b", None]]}
+    file.write_text(json.dumps(table))
+    found = read_speed(None, file)
+    assert found.peers is not None
+    assert [[cell.text for cell in row] for row in found.peers["rows"]] == [["a", "1.5"], ["b", "–"]]
+    broken: list[object] = [[], {"header": ["a"]}, {"header": ["a"], "rows": [["x", "y"]]}]
+    broken += [{**table, "picture": name} for name in ("missing.svg", "../secret.svg", "/etc/passwd", "peers.json")]
+    for content in broken:
+        file.write_text(json.dumps(content))
         with pytest.raises(UserError, match="peers="):
             read_speed(None, file)
 

@@ -44,6 +44,14 @@ def test_the_front_page_leads_to_a_page_with_all_records(site: RealSite) -> None
     assert row.count("<circle") == COMMITS
 
 
+def test_the_page_shows_the_table_of_peers_and_its_picture(site: RealSite) -> None:
+    page = (site.folder / "speed" / "index.html").read_text(encoding="utf-8")
+    assert '<th scope="row">&lt;b&gt;network&lt;/b&gt; K=2: 3 ms</th>' in page
+    for name in ("peers.svg", "peers.dark.svg"):
+        assert f'src="../speed/{name}"' in page
+        assert (site.folder / "speed" / name).read_bytes().startswith(b"<?xml")
+
+
 def test_no_path_and_no_host_of_the_machine_is_published(site: RealSite, history: Path) -> None:
     index = json.loads((history / "index.json").read_text(encoding="utf-8"))
     private = [*index["params"]["python"], *(f"machine-{name}" for name in index["machines"])]

@@ -43,8 +43,8 @@ def test_the_command_prints_a_table_and_writes_everything(tmp_path: Path) -> Non
 
 
 def test_the_sites_table_has_the_form_the_leaderboard_reads() -> None:
-    shown = table.site_table(ROWS, environment(), "2026-01-01T00:00:00")
-    assert shown.keys() == {"caption", "header", "rows", "notes"}
+    shown = table.site_table(ROWS, environment(), "2026-01-01T00:00:00", picture="peers.svg")
+    assert shown.keys() == {"caption", "header", "rows", "notes", "picture"}
     assert all(len(row) == len(shown["header"]) for row in shown["rows"])
 
 
@@ -69,10 +69,10 @@ def test_mistakes_are_named(arguments: list[str], message: str) -> None:
         command.read_request(arguments)
 
 
-def test_suites_run_only_when_everything_or_they_are_asked_for() -> None:
-    assert "suites" not in command.read_request([]).parts
-    assert "suites" in command.read_request(["size=all"]).parts
-    assert command.read_request(["only=suites"]).parts == ("suites",)
+@pytest.mark.parametrize("size", command.SIZES)
+def test_every_part_is_measured_unless_some_are_named(size: str) -> None:
+    assert command.read_request([f"size={size}"]).parts == command.PARTS
+    assert command.read_request([f"size={size}", "only=site,suites"]).parts == ("site", "suites")
 
 
 def test_a_ratio_is_the_median_of_pairs_and_not_the_ratio_of_medians() -> None:

@@ -9,7 +9,19 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.peers import bandwidth, data, escape, hypervolume, memory, solvers, startup, step
+from benchmarks.peers import (
+    bandwidth,
+    data,
+    escape,
+    hypervolume,
+    memory,
+    networks,
+    site,
+    solvers,
+    startup,
+    step,
+    suites,
+)
 from benchmarks.peers.row import Row
 
 TINY: dict[Any, Any] = {
@@ -19,7 +31,10 @@ TINY: dict[Any, Any] = {
     bandwidth: bandwidth.Size(rounds=2, n=100_000, threads=(1, 2)),
     data: data.Size(batches=1, rounds=1, images=512),
     step: step.Size((step.Course("digits-cnn", 8, 2),), threads=1),
+    networks: networks.Size(("mobilenet-v2",)),
     startup: startup.Size(rounds=2),
+    suites: suites.Size((("synthetic", 90.0),), ("profile=quick", "seeds=1", "training.steps=3", "jobs=0")),
+    site: site.Size((600,)),
 }
 
 

@@ -1,34 +1,70 @@
-"""How long the leaderboard takes to build, and how much memory, for 1,000, 10,000 and 30,000 runs.
+"""How long the leaderboard takes to build, how much memory, and how large its front page is.
 
-    python benchmarks/site_build.py [RUNS …]
-
-The runs are made up for this measurement: real specs of the suite `escape` with many seeds, and outcomes that are one
-real run's, moved by noise. They lie in a temporary folder that is deleted at the end, and are no results.
+The runs are made up for this measurement: real specs of the suite `escape` with many seeds, and
+outcomes that are one real run's, moved by noise. They lie in a temporary folder that is deleted at the
+end, and are no results.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import resource
+import re
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benchmarks.peers.row import Asked, Row
 from mobench.cli import main
 from mobench.plan import make_plans
 from mobench.record import RunRecord, settled
 from mobench.spec import RunSpec, hash_of
 from mobench.store import Store
 
+PART = "site"
+COMMAND = "make peers only=site"
 SUITE = "escape"
-SIZES = (1_000, 10_000, 30_000)
+LIMITS = {10_000: (Asked("≤", 30.0), Asked("≤", 1000.0))}
+"""Seconds and megabytes, by the number of runs."""
+FRONT_PAGE = Asked("≤", 300.0)
+
+
+@dataclass(frozen=True)
+class Size:
+    """The numbers of runs."""
+
+    runs: tuple[int, ...]
+
+
+SIZES = {"quick": Size((1_000,)), "default": Size((1_000, 10_000)), "all": Size((1_000, 10_000, 30_000))}
+
+
+def rows(size: Size) -> Iterator[Row]:
+    """Yield seconds and megabytes of a build for each number of runs, then the weight of the front page."""
+    with tempfile.TemporaryDirectory(prefix="mobench-peers-") as folder:
+        place = Path(folder)
+        known = templates(place / "templates")
+        for wanted in size.runs:
+            results, out = place / str(wanted), place / f"site-{wanted}"
+            runs = make_results(results, wanted, known)
+            seconds, megabytes = build(results, out)
+            time_limit, memory_limit = LIMITS.get(wanted, (None, None))
+            yield Row(PART, f"building {runs:,} runs", seconds, "s", COMMAND, time_limit)
+            yield Row(PART, f"building {runs:,} runs, peak memory", megabytes, "MB", COMMAND, memory_limit)
+        yield Row(PART, "front page before images", front_page_kilobytes(out), "kB", COMMAND, FRONT_PAGE)
+
+
+def front_page_kilobytes(out: Path) -> float:
+    """Return the size of the front page with the styles and scripts that it names."""
+    page = (out / "index.html").read_text(encoding="utf-8")
+    named = re.findall(r'(?:<script src|<link rel="stylesheet" href)="([^"]+)"', page)
+    return sum(len((out / name).read_bytes()) for name in ("index.html", *named)) / 1000
 
 
 def instance_of(spec: RunSpec) -> str:
@@ -72,22 +108,6 @@ def build(results: Path, out: Path) -> tuple[float, float]:
     command = [sys.executable, "-c", script, "leaderboard", "build", f"results={results}", f"out={out}"]
     started = time.perf_counter()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    kilobytes: Any = done.stderr.split()[-1]
-    return time.perf_counter() - started, int(kilobytes) / (1024 if sys.platform != "darwin" else 1024**2)
-
-
-def measure(sizes: list[int]) -> None:
-    print(f"{'runs':>8} {'seconds':>9} {'CPU s':>8} {'peak MB':>9} {'ms/run':>8}")
-    with tempfile.TemporaryDirectory() as place:
-        known = templates(Path(place) / "templates")
-        for size in sizes:
-            runs = make_results(Path(place) / str(size), size, known)
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            seconds, megabytes = build(Path(place) / str(size), Path(place) / f"site-{size}")
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            print(f"{runs:8,} {seconds:9.1f} {busy:8.1f} {megabytes:9.0f} {1e3 * seconds / runs:8.2f}", flush=True)
-
-
-if __name__ == "__main__":
-    measure([int(argument) for argument in sys.argv[1:]] or list(SIZES))
+    taken = time.perf_counter() - started
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
+    return taken, int(done.stderr.split()[-1]) * unit / 1e6

@@ -30,6 +30,9 @@ def print_report(console: Console, suite: Suite, table: pd.DataFrame) -> None:
         console.print(f"{suite.name}: no results yet")
         return
     print_heading(console, suite)
+    if not (table["status"] == "done").any():
+        console.print(f"None of {len(table)} runs finished, so there is nothing to score.")
+        return
     console.print(_scores(table))
     if suite.selected:
         console.print("Configurations selected on validation, measured on test; * best, or tied with it:")

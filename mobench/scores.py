@@ -20,6 +20,7 @@ from mobench.problem import Bounds, Problem
 from mobench.registry import find_problem
 
 Points = npt.NDArray[np.float64]
+COSTS = ("seconds_per_step", "method_seconds_per_step")
 
 
 def method_scores(table: pd.DataFrame) -> pd.DataFrame:
@@ -45,11 +46,15 @@ def method_scores(table: pd.DataFrame) -> pd.DataFrame:
                 "failed": int((runs["status"] != "done").sum()),
                 "seeds": runs["seed"].nunique(),
                 **_front_scores(problem, runs),
-                "seconds_per_step": runs["seconds_per_step"].median(),
-                "method_seconds_per_step": runs["method_seconds_per_step"].median(),
+                **{cost: _median(runs, cost) for cost in COSTS},
             }
         )
     return pd.DataFrame(rows)
+
+
+def _median(runs: pd.DataFrame, column: str) -> float:
+    """Return the median, NaN where no run got so far."""
+    return float(runs[column].median()) if column in runs else float("nan")
 
 
 def rebuild_problem(runs: pd.DataFrame) -> Problem:
@@ -151,8 +156,7 @@ def overall_scores(table: pd.DataFrame) -> pd.DataFrame:
                 "low": found.low if found else None,
                 "high": found.high if found else None,
                 "secondary_progress": None if progress is None else float(progress.mean()),
-                "seconds_per_step": float(runs["seconds_per_step"].median()),
-                "method_seconds_per_step": float(runs["method_seconds_per_step"].median()),
+                **{cost: _median(runs, cost) for cost in COSTS},
             }
         )
     return pd.DataFrame(rows).astype({"hypervolume": float, "low": float, "high": float, "secondary_progress": float})

@@ -8,6 +8,12 @@ from pathlib import Path
 from benchmarks.peers.row import Row
 
 
+def close_together(rows: Sequence[Row]) -> bool:
+    """Say whether the ratios are within a factor of ten, so that the axis needs numbers between powers of ten."""
+    values = [row.measured for row in rows]
+    return max(values) < 10 * min(values)
+
+
 def draw(rows: Sequence[Row], out: Path) -> list[Path]:
     """Write the ratios as SVG and PNG, one panel per part, on a logarithmic axis; return the files."""
     import matplotlib
@@ -45,6 +51,8 @@ def draw(rows: Sequence[Row], out: Path) -> list[Path]:
                     panel.plot(row.asked.value, place, marker="|", markersize=11, color="#b81800", linestyle="none")
             panel.set(xscale="log", title=part, xlabel="", ylabel="")
             panel.tick_params(axis="y", labelsize=7)
+            panel.xaxis.set_major_formatter("{x:g}")
+            panel.xaxis.set_minor_formatter("{x:g}" if close_together(members) else "")
             panel.grid(True, axis="x", which="major")
         panels[-1, 0].set_xlabel("ratio; line: quartiles, red mark: asked")
         files = [out / "peers.svg", out / "peers.png"]

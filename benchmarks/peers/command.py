@@ -3,9 +3,9 @@
     make peers [size=quick|default|all] [only=PART,PART] [out=DIR] [data.root=DIR]
 
 `size` is how often everything is measured; `all` also lets every peer take the steps with large batches,
-and trains on CIFAR-10 where `data.root` is given. `out` (default .peers) gets peers.json with every figure, site.json, the table that
-`mobench leaderboard build peers=` shows, and the ratios as peers.svg and peers.png. `data.root` is
-where CIFAR-10 lies; without it the input pipeline is measured on random images.
+and trains on CIFAR-10 where `data.root` says that it is there. Without `data.root` the input pipeline is
+measured on random images. `out` (default .peers) gets peers.json with every figure, site.json, the table
+that `mobench leaderboard build peers=` shows, and the ratios as peers.svg and peers.png.
 
 A figure is the median of paired ratios from interleaved rounds, with their quartiles. The exit code is
 1 if an asked figure is missed.
@@ -14,6 +14,7 @@ A figure is the median of paired ratios from interleaved rounds, with their quar
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -109,6 +110,7 @@ def with_peers(found: Environment) -> Environment:
 
 def measured(part: str, request: Request) -> Iterator[Row]:
     """Yield a part's rows as they are measured; the part is imported only now."""
+    warnings.filterwarnings("ignore", module=r"cvxpy|torchjd")  # on the problems that peers cannot solve well
     module: Any = import_module(f"benchmarks.peers.{part}")
     size = module.SIZES[request.size]
     if part in ("data", "suites"):

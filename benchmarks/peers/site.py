@@ -33,6 +33,15 @@ SUITE = "escape"
 LIMITS = {10_000: (Asked("≤", 30.0), Asked("≤", 1000.0))}
 """Seconds and megabytes, by the number of runs."""
 FRONT_PAGE = Asked("≤", 300.0)
+BUILD = """
+import sys
+from mobench.cli import main
+from mobench.memory import MemoryMeter
+with MemoryMeter() as meter:
+    code = main(sys.argv[1:])
+print(meter.peak(1).resident_bytes, file=sys.stderr)
+sys.exit(code)
+"""
 
 
 @dataclass(frozen=True)
@@ -101,13 +110,8 @@ def make_results(folder: Path, runs: int, known: dict[str, RunRecord]) -> int:
 
 def build(results: Path, out: Path) -> tuple[float, float]:
     """Return seconds and peak megabytes of one build in a process of its own."""
-    script = (
-        "import resource, sys; from mobench.cli import main; code = main(sys.argv[1:]);"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
-    )
-    command = [sys.executable, "-c", script, "leaderboard", "build", f"results={results}", f"out={out}"]
+    command = [sys.executable, "-c", BUILD, "leaderboard", "build", f"results={results}", f"out={out}"]
     started = time.perf_counter()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     taken = time.perf_counter() - started
-    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
-    return taken, int(done.stderr.split()[-1]) * unit / 1e6
+    return taken, int(done.stderr.split()[-1]) / 1e6

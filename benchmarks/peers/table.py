@@ -40,7 +40,7 @@ def number(value: float) -> str:
     if value != value or abs(value) == float("inf"):
         return str(value)
     if value and (abs(value) < 1e-3 or abs(value) >= 1e6):
-        return f"{value:.1e}"
+        return f"{value:.1e}".replace(".0e", "e")
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"

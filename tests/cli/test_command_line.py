@@ -131,6 +131,14 @@ def test_a_failing_plugin_costs_its_own_runs_and_is_retried_only_on_request(fold
     assert "failed" in shown and 'raise ValueError("thrown on purpose")' in shown
 
 
+@pytest.mark.parametrize("suite", ["tiny.yaml", "plane", "escape"])
+def test_a_suite_of_which_no_run_finished_says_so_and_scores_nothing(folder, suite):
+    arguments = (f"suite={suite}", f"results=none-of-{suite}", "plugins=thrower.py", "methods=thrower", "seeds=1")
+    text = mobench("run", *arguments, "jobs=0", cwd=folder, code=1)
+    assert "runs finished, so there is nothing to score" in text
+    assert "Traceback" not in text
+
+
 def test_results_in_every_format(folder):
     csv = mobench("results", "suite=tiny.yaml", "results=out", "--format", "csv", cwd=folder)
     rows = json.loads(mobench("results", "results=out", "--format", "json", cwd=folder))

@@ -1,6 +1,6 @@
 """Compare the speed of two revisions on this machine, and exit with 1 if the head is slower.
 
-    python -m benchmarks.compare [BASE [HEAD]] [--bench REGEX] [--rounds 8] [--confirm 24] [--json FILE]
+    python -m benchmarks.compare [BASE [HEAD]] [--bench REGEX] [--rounds 5] [--confirm 24] [--json FILE]
 
 Both revisions are installed into environments of their own and run the head's benchmarks in turn.
 After the first rounds, benchmarks whose ratio is suspicious are measured again in new rounds, and
@@ -25,6 +25,8 @@ from mobench.errors import UserError
 
 PASSES = 3
 """How often a suspicious benchmark runs in a round."""
+STAGE = 6
+"""After so many rounds, what is suspicious no more is given up."""
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -62,7 +64,11 @@ def _compare(arguments: argparse.Namespace) -> int:
 def decide(
     pair: Pair, cases: Sequence[Case], rounds: int, confirm: int
 ) -> tuple[dict[str, Rounds], dict[str, Verdict]]:
-    """Screen all benchmarks, measure the suspicious ones again, and judge these by the new rounds alone."""
+    """Screen all benchmarks, measure the suspicious ones again, and judge these by the new rounds alone.
+
+    After every few of the new rounds, those that are suspicious no more are given up. That can only
+    miss a change, never report one that is not there: they keep their place in Holm's correction.
+    """
     measured = _run(pair, cases, rounds, "round")
     suspects = set(statistics.suspicious(measured))
     verdicts = {
@@ -70,12 +76,19 @@ def decide(
         for name, seen in measured.items()
         if seen.failure is None
     }
-    if suspects:
-        again = [case for case in cases if case.name in suspects]
-        count = max(confirm, statistics.rounds_needed(len(again)))
-        measured |= _run(pair, again, count, f"measuring {len(again)} again, round", PASSES)
+    again: dict[str, Rounds] = {}
+    left, needed = set(suspects), max(confirm, statistics.rounds_needed(len(suspects))) if suspects else 0
+    for done in range(0, needed, STAGE):
+        chosen = [case for case in cases if case.name in left]
+        what = f"measuring {len(chosen)} again, from round {done + 1} of {needed}: round"
+        new = _run(pair, chosen, min(STAGE, needed - done), what, PASSES)
+        again |= {name: seen.after(again.get(name)) for name, seen in new.items()}
+        left &= set(statistics.suspicious({name: again[name] for name in left}))
+        if not left:
+            break
+    measured |= again
     decisive = {name: seen for name, seen in measured.items() if name in suspects or seen.failure is not None}
-    return measured, verdicts | statistics.judge(decisive)
+    return measured, verdicts | statistics.judge(decisive, given_up=suspects - left)
 
 
 def _run(pair: Pair, cases: Sequence[Case], count: int, what: str, passes: int = 1) -> dict[str, Rounds]:
@@ -93,7 +106,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("base", nargs="?", default="main", help="the revision to compare with (main)")
     parser.add_argument("head", nargs="?", default="HEAD", help="the revision in question (HEAD)")
     parser.add_argument("--bench", metavar="REGEX", help="only benchmarks whose name and parameters match")
-    parser.add_argument("--rounds", type=int, default=8, help="rounds of all benchmarks (8)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of all benchmarks (5)")
     parser.add_argument("--confirm", type=int, default=24, help="further rounds of suspicious benchmarks (24)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything to this file")
     parser.add_argument("--repository", type=Path, default=Path(__file__).parents[2], help="another clone")

@@ -82,7 +82,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--solver", choices=tuple(SOLVERS), default="mgda", help="which one to slow down (mgda)")
     parser.add_argument("--repeats", type=int, default=10, help="comparisons without a change (10)")
     parser.add_argument("--bench", metavar="REGEX", default="solvers", help="which benchmarks to run (solvers)")
-    parser.add_argument("--rounds", type=int, default=8, help="as of the comparison (8)")
+    parser.add_argument("--rounds", type=int, default=5, help="as of the comparison (5)")
     parser.add_argument("--confirm", type=int, default=24, help="as of the comparison (24)")
     return parser.parse_args(given)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,12 +118,13 @@ class Pair:
 
     @contextmanager
     def _servers(self) -> Iterator[list[Any]]:
-        """Open new processes that have loaded the benchmarks, one for each revision."""
+        """Open new processes that have loaded the benchmarks, one for each revision; both load at the same time."""
         servers: list[Any] = []
         try:
             for environment in self.environments:
                 servers.append(get_spawner(environment, self.config.benchmark_dir, launch_method="forkserver"))
-                servers[-1].preimport()
+            with ThreadPoolExecutor(len(servers)) as threads:
+                list(threads.map(lambda server: server.preimport(), servers))
             yield servers
         finally:
             for server in servers:

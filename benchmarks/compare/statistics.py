@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Literal
@@ -44,6 +44,10 @@ class Rounds:
         """The logarithm of head/base for every round in which both gave a positive number."""
         pairs = zip(self.base, self.head, strict=True)
         return [math.log(head / base) for base, head in pairs if base and head]
+
+    def after(self, earlier: Rounds | None) -> Rounds:
+        """Return these rounds behind earlier ones."""
+        return self if earlier is None else Rounds(earlier.base + self.base, earlier.head + self.head)
 
     @property
     def failure(self) -> Change | None:
@@ -96,10 +100,15 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return adjusted
 
 
-def judge(measured: Mapping[str, Rounds]) -> dict[str, Verdict]:
-    """Return the verdict on every benchmark; the correction is for all that ran on both sides."""
+def judge(measured: Mapping[str, Rounds], given_up: Collection[str] = ()) -> dict[str, Verdict]:
+    """Return the verdict on every benchmark; the correction is for all that ran on both sides.
+
+    One that was given up on the way counts there as one without any evidence.
+    """
     whole = {name: rounds for name, rounds in measured.items() if rounds.failure is None}
-    p_values = holm({name: signed_rank(rounds.log_ratios) for name, rounds in whole.items()})
+    p_values = holm(
+        {name: 1.0 if name in given_up else signed_rank(rounds.log_ratios) for name, rounds in whole.items()}
+    )
     verdicts = {}
     for name, rounds in measured.items():
         count = len(rounds.base)

@@ -123,3 +123,18 @@ def test_failures_are_told_apart() -> None:
     }
     assert [name for name, verdict in verdicts.items() if is_regression(verdict)] == ["head"]
     assert suspicious({"head": Rounds(fine, broken)}) == []
+
+
+def test_what_was_given_up_is_not_judged_and_still_counts_in_the_correction() -> None:
+    slow = Rounds(tuple(1.0 + 0.001 * i for i in range(12)), tuple(1.3 + 0.001 * i for i in range(12)))
+    alone = judge({"slow": slow})["slow"]
+    beside = judge({"slow": slow, "other": slow}, given_up=["other"])
+    assert beside["slow"].p == pytest.approx(2 * alone.p)
+    assert beside["slow"].change == "slower"
+    assert (beside["other"].change, beside["other"].p) == ("same", 1.0)
+
+
+def test_rounds_follow_earlier_ones() -> None:
+    first, second = Rounds((1.0,), (2.0,)), Rounds((3.0, None), (4.0, 5.0))
+    assert second.after(None) is second
+    assert second.after(first) == Rounds((1.0, 3.0, None), (2.0, 4.0, 5.0))

@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from mobench.method import Matrix, Method, Step, Vector, checked_weights
 from mobench.registry import find_method
 
-repeatable = hypothesis_settings(deadline=None, derandomize=True, max_examples=60)
+repeatable = hypothesis_settings(derandomize=True, max_examples=60)
 """The same examples in every session, and no clock."""
 
 

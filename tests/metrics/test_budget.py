@@ -35,7 +35,7 @@ def test_hand_computed_curve():
 
 
 @given(points=sets, failed=st.integers(0, 2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_equals_the_mean_over_all_subsets(points, failed):
     bounds = unit_bounds(points)
     tried = [points[i : i + 1] for i in range(len(points))] + [points[:0]] * failed
@@ -51,7 +51,7 @@ def test_equals_the_mean_over_all_subsets(points, failed):
     points=hnp.arrays(np.float64, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=st.floats(-0.25, 1.25)),
     data=st.data(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_never_decreases_ends_at_the_hypervolume_and_ignores_order(points, data):
     bounds = unit_bounds(points)
     curve = expected_hypervolume(points, *bounds)

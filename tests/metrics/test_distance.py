@@ -58,7 +58,7 @@ def test_bounds_do_not_come_from_the_front():
 
 
 @given(points=sets, front=sets)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_both_equal_the_definition(points, front):
     bounds = np.zeros(3), np.ones(3)
     matrix = worse_by(front, points)
@@ -67,7 +67,7 @@ def test_both_equal_the_definition(points, front):
 
 
 @given(points=sets, front=sets)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_zero_exactly_under_weak_dominance(points, front):
     bounds = np.zeros(3), np.ones(3)
     dominates = (points[None, :, :] <= front[:, None, :]).all(axis=2)
@@ -76,7 +76,7 @@ def test_zero_exactly_under_weak_dominance(points, front):
 
 
 @given(points=sets, front=sets, more=sets)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_igd_never_grows_with_more_or_better_points(points, front, more):
     bounds = np.zeros(3), np.ones(3)
     value = igd_plus(points, front, *bounds)

@@ -122,7 +122,7 @@ def test_unusable_bounds_are_refused(ideal, reference, named):
 
 
 @given(points=point_sets())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_equals_the_exact_volume(points, exact_volume):
     assert unit(points) == pytest.approx(float(exact_volume(points.tolist())), abs=1e-14)
 
@@ -137,7 +137,7 @@ def test_order_does_not_matter_among_ties(k):
 
 
 @given(points=point_sets(max_points=12), data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_order_and_duplicates_do_not_matter_to_the_last_bit(points, data):
     rows = data.draw(st.lists(st.integers(0, len(points) - 1), max_size=5))
     order = data.draw(st.permutations([*range(len(points)), *rows]))
@@ -145,7 +145,7 @@ def test_order_and_duplicates_do_not_matter_to_the_last_bit(points, data):
 
 
 @given(points=point_sets(max_points=12), data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_more_or_better_points_never_lower_it(points, data):
     kept = data.draw(st.integers(0, len(points)))
     better = points - data.draw(hnp.arrays(np.float64, points.shape, elements=st.floats(0.0, 1.0)))
@@ -154,7 +154,7 @@ def test_more_or_better_points_never_lower_it(points, data):
 
 
 @given(points=point_sets(max_points=12, low=-1e3, high=1e3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_lies_in_the_unit_interval_and_is_positive_exactly_when_a_point_is_inside(points):
     volume = unit(points)
     assert 0.0 <= volume <= 1.0
@@ -166,7 +166,7 @@ def test_lies_in_the_unit_interval_and_is_positive_exactly_when_a_point_is_insid
 
 
 @given(points=point_sets(), exponent=st.integers(-30, 30))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_rescaling_an_objective_with_its_bounds_changes_nothing(points, exponent):
     k, scale = points.shape[1], 2.0**exponent
     scales = np.array([scale, *[1.0] * (k - 1)])

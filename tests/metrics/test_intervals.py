@@ -66,7 +66,7 @@ def test_excludes_says_whether_a_value_is_outside():
 
 
 @given(values=samples, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_order_does_not_matter_and_the_mean_is_inside(values, data):
     found = interval(values)
     assert found == interval(data.draw(st.permutations(values)))
@@ -78,7 +78,7 @@ def test_order_does_not_matter_and_the_mean_is_inside(values, data):
 
 
 @given(values=st.lists(st.integers(-100, 100), min_size=2, max_size=8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_shift_and_scale_carry_over(values):
     plain, moved = interval(values), interval([4.0 * value + 32.0 for value in values])
     for name in ("mean", "low", "high"):

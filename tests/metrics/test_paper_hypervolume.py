@@ -84,7 +84,7 @@ losses = hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.just(3)), elemen
 
 
 @given(first=losses, second=losses)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_equals_the_goodness_form_of_the_paper(first, second, grid_volume):
     """Goodness 1 − x̃ against the origin, written out as the paper states it."""
     logs = np.log10(np.concatenate([first, second]))
@@ -97,7 +97,7 @@ def test_equals_the_goodness_form_of_the_paper(first, second, grid_volume):
 
 
 @given(first=losses, second=losses, exponents=st.lists(st.integers(-6, 6), min_size=3, max_size=3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_units_of_the_losses_do_not_matter(first, second, exponents):
     """A loss in other units is shifted in log10, which min–max takes out again."""
     spread = np.log10(np.concatenate([first, second]))

@@ -68,7 +68,7 @@ boxes = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.just(3)), element
 
 
 @given(points=boxes, shift=hnp.arrays(np.float64, 3, elements=st.floats(0.0, 2.0)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_worse_points_never_raise_the_signal_and_more_points_never_lower_it(points, shift):
     bounds = np.zeros(3), np.ones(3)
     signal = region_signal(points, *bounds)
@@ -78,7 +78,7 @@ def test_worse_points_never_raise_the_signal_and_more_points_never_lower_it(poin
 
 
 @given(points=boxes)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_distance_is_zero_exactly_when_a_point_is_nowhere_worse_than_the_reference(points):
     reached = bool((points <= 1.0).all(axis=1).any())
     assert (distance_to_region(points, np.zeros(3), np.ones(3)) == 0.0) == reached

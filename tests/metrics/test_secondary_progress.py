@@ -22,7 +22,7 @@ def test_hand_computed_cosines():
 
 
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(2, 8), spread=st.integers(0, 6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_equals_the_cosines_of_the_vectors(seed, k, spread):
     generator = np.random.default_rng(seed)
     gradients = generator.standard_normal((5, k, 20)) * 10.0 ** generator.uniform(-spread, spread, (5, k, 1))
@@ -36,7 +36,7 @@ def test_equals_the_cosines_of_the_vectors(seed, k, spread):
 
 
 @given(seed=st.integers(0, 2**32 - 1), exponents=st.lists(st.integers(-40, 40), min_size=4, max_size=4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_scale_of_gradients_and_update_does_not_matter(seed, exponents):
     generator = np.random.default_rng(seed)
     gram, weights = gram_of(generator.standard_normal((4, 9))), generator.standard_normal(4)

@@ -62,7 +62,7 @@ def test_the_composite_residual_is_batched():
 
 
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 6), n=st.integers(1, 8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_residuals_are_ordered_and_the_margin_is_free_of_scale(seed, k, n):
     generator = np.random.default_rng(seed)
     gradients = generator.standard_normal((k, n))

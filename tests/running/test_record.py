@@ -29,7 +29,7 @@ def test_a_record_survives_its_round_trip() -> None:
     assert json.loads(record.encode())["schema"] == 1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(min_size=1), NUMBERS), st.lists(NUMBERS))
 def test_stored_text_is_strict_json_whatever_the_numbers(metrics: dict[str, float], curve: list[float]) -> None:
     outcome = settled(Outcome("done", metrics=metrics, history={"losses": [curve]}))

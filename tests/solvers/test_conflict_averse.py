@@ -14,7 +14,7 @@ def directed(gradients: Array, c: float) -> Array:
     return conflict_averse(gradients @ gradients.T, c) @ gradients
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(small_integers(zeros=False), st.sampled_from([0.1, 0.4, 0.9]))
 def test_the_direction_is_the_oracles(gradients: Array, c: float) -> None:
     mean = gradients.mean(axis=0)
@@ -27,7 +27,7 @@ def test_the_direction_is_the_oracles(gradients: Array, c: float) -> None:
     np.testing.assert_allclose(direction, true, rtol=0, atol=1e-9 * float(np.linalg.norm(mean)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(small_integers(), st.sampled_from([0.2, 0.8, 1.5]), st.integers(0, 2**32 - 1))
 def test_no_direction_in_the_ball_is_better(gradients: Array, c: float, seed: int) -> None:
     mean = gradients.mean(axis=0)

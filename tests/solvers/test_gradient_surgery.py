@@ -23,7 +23,7 @@ def operated(gradients: Array, orders: list[list[int]]) -> Array:
     return total
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(small_integers(), st.randoms(use_true_random=False))
 def test_the_gram_matrix_gives_what_the_gradients_give(gradients: Array, random: Random) -> None:
     orders = []

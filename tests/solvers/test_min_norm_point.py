@@ -10,7 +10,7 @@ from tests.solvers import reference
 from tests.solvers.gradients import Array, independent, lengths, small_integers
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(small_integers(), st.integers(-8, 8))
 def test_the_weights_are_optimal_on_the_simplex(gradients: Array, exponent: int) -> None:
     gradients[-1] *= 2.0**exponent
@@ -22,7 +22,7 @@ def test_the_weights_are_optimal_on_the_simplex(gradients: Array, exponent: int)
     assert (gradients @ direction >= direction @ direction - tolerance).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(small_integers(zeros=False))
 def test_the_direction_is_the_oracles(gradients: Array) -> None:
     gram = gradients @ gradients.T

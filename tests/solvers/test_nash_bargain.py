@@ -10,7 +10,7 @@ from tests.solvers import reference
 from tests.solvers.gradients import Array, independent, nearly_dependent, small_integers
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(small_integers(zeros=False), st.data())
 def test_solved_exactly_where_zero_is_not_in_the_hull(gradients: Array, data: st.DataObject) -> None:
     gram = gradients @ gradients.T

@@ -17,7 +17,7 @@ def projected(gradients: Array, tau: float | list[float]) -> tuple[Projection, A
     return projection, gradients[0] + projection.multipliers @ gradients[1:]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(small_integers(), st.data())
 def test_optimality_conditions_hold_exactly_where_the_oracle_finds_a_solution(
     gradients: Array, data: st.DataObject

@@ -11,9 +11,7 @@ from mobench.bundle.text import is_plain, shown
 
 from .tampering import in_order, opened, renamed, sealed
 
-few = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+few = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 ODD = [
     None, True, -1, 0, 2**60, 1e149, -1e150, "", "x", "<script>", "\u202e", "\x00", "../../x", "9" * 2000, [], {}, [[]],

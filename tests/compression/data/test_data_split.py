@@ -11,13 +11,13 @@ from mobench.problems.compression.data.split import stratified_order, stratified
 labellings = st.lists(st.integers(0, 4), min_size=1, max_size=200).map(torch.tensor)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(labellings)
 def test_the_order_is_a_permutation(labels: torch.Tensor) -> None:
     assert stratified_order(labels).sort().values.tolist() == list(range(len(labels)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(labellings, st.data())
 def test_every_prefix_holds_the_classes_in_proportion(labels: torch.Tensor, data: st.DataObject) -> None:
     size = data.draw(st.integers(0, len(labels)))

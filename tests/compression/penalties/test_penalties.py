@@ -151,7 +151,7 @@ def test_nuclear_norm_of_a_weight_that_is_not_finite_is_refused_by_name(bad: flo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     magnitude=st.sampled_from([1e-6, 1e-2, 1.0, 1e3]),

@@ -60,7 +60,7 @@ def test_threshold_zero_changes_nothing_and_a_large_one_leaves_zero(name: str) -
 
 
 @pytest.mark.parametrize("name", PROXIMAL_MAPS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), threshold=st.floats(0.01, 3.0), size=st.sampled_from([1e-3, 0.1, 3.0]))
 def test_proximal_map_minimises_its_problem(name: str, seed: int, threshold: float, size: float) -> None:
     """No perturbation lowers ½‖X − W‖² + t·R(X) below its value at the proximal point."""

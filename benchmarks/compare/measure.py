@@ -47,6 +47,7 @@ class Case:
     number: int = 0
     """Calls in one sample; 0 leaves the choice to asv."""
     long: bool = False
+    """Whether one call is a sample of its own."""
 
 
 class Pair:

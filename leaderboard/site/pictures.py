@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mobench.documents.report import Picture
-from mobench.errors import UserError
 
 from ..plots import PLOTS, Source, critical_difference, dark, draw_plots, house_style, performance
 from ..rendering import Render, files_of
@@ -73,14 +72,12 @@ def write_picture(folder: SiteFolder, stem: str, title: str, svg: bytes, about: 
     """Write a plot for both themes, and return how to show it."""
     folder.write(f"{stem}.svg", svg)
     folder.write(f"{stem}.dark.svg", dark(svg))
-    width, height = _size(svg)
+    width, height = size_of(svg)
     return Shown(stem, title, f"Plot. {title}. {about}".strip(), width, height)
 
 
-def _size(svg: bytes) -> tuple[int, int]:
-    """Return width and height in pixels, as the figure states them."""
-    found = {side: pattern.search(svg) for side, pattern in _SIZE.items()}
-    sides = [round(_PIXELS * float(size[1])) for size in found.values() if size is not None]
-    if len(sides) != len(found):
-        raise UserError("a picture is no SVG with width and height in points, as matplotlib writes it")
-    return sides[0], sides[1]
+def size_of(svg: bytes) -> tuple[int, int]:
+    """Return width and height in pixels, as the figure states them; ValueError where it does not."""
+    found = [pattern.search(svg) for pattern in _SIZE.values()]
+    width, height = (round(_PIXELS * float(size[1])) for size in found if size is not None)
+    return width, height

@@ -13,7 +13,7 @@ from mobench.report import number
 
 from .output import SiteFolder
 from .pages import Pages
-from .pictures import write_picture
+from .pictures import size_of, write_picture
 from .speed_page import DATA, PAGE, records_file, speed_page
 from .speed_records import Machine, read_records
 from .tables import PlainCell
@@ -66,9 +66,13 @@ def _picture(peers: Path, name: str | None) -> bytes | None:
     if Path(name).name != name or not name.endswith(".svg"):
         raise UserError(f"peers={peers}: picture is {name!r}; it takes the name of an SVG file in the same folder")
     try:
-        return (peers.parent / name).read_bytes()
+        svg = (peers.parent / name).read_bytes()
+        size_of(svg)
     except OSError as error:
         raise UserError(f"peers={peers}: picture {name} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise UserError(f"peers={peers}: picture {name} is no SVG with width and height in points") from None
+    return svg
 
 
 def _peers(path: Path) -> dict[str, Any]:

@@ -84,7 +84,9 @@ def test_a_table_of_peers_is_checked(tmp_path: Path) -> None:
     assert found.peers is not None
     assert [[cell.text for cell in row] for row in found.peers["rows"]] == [["a", "1.5"], ["b", "–"]]
     broken: list[object] = [[], {"header": ["a"]}, {"header": ["a"], "rows": [["x", "y"]]}]
-    broken += [{**table, "picture": name} for name in ("missing.svg", "../secret.svg", "/etc/passwd", "peers.json")]
+    (tmp_path / "text.svg").write_text("no picture")
+    names = ("missing.svg", "../secret.svg", "/etc/passwd", "peers.json", "text.svg")
+    broken += [{**table, "picture": name} for name in names]
     for content in broken:
         file.write_text(json.dumps(content))
         with pytest.raises(UserError, match="peers="):

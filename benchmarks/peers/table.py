@@ -77,10 +77,10 @@ def site_table(rows: Sequence[Row], environment: Environment, taken: str, *, pic
             [
                 row.what,
                 row.part,
-                None if row.asked is None else f"{row.asked.sense} {number(row.asked.value)}",
+                "–" if row.asked is None else f"{row.asked.sense} {number(row.asked.value)}",
                 row.measured,
                 row.unit,
-                None if row.low is None or row.high is None else f"{number(row.low)} – {number(row.high)}",
+                "–" if row.low is None or row.high is None else f"{number(row.low)} – {number(row.high)}",
             ]
             for row in rows
         ],

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mobench.method import Method, Step, Vector
-from mobench.registry import register
-from mobench.settings import real
+from mobench.core.method import Method, Step, Vector
+from mobench.core.registry import register
+from mobench.core.settings import real
 from mobench.solvers import nash_bargain
 
 

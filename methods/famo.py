@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mobench.core.method import Method, Step, Vector
+from mobench.core.registry import register
+from mobench.core.settings import real
 from mobench.errors import MethodError, NonFiniteError
-from mobench.method import Method, Step, Vector
-from mobench.registry import register
-from mobench.settings import real
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 """Adam's constants in the update of ξ."""

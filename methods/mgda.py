@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mobench.core.method import Method, Step, Vector
+from mobench.core.registry import register
+from mobench.core.settings import choice
 from mobench.errors import NonFiniteError
-from mobench.method import Method, Step, Vector
-from mobench.registry import register
-from mobench.settings import choice
 from mobench.solvers import min_norm_point
 
 SMALLEST_LOSS = 1e-8

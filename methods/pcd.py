@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mobench.core.method import Matrix, Method, Step
+from mobench.core.registry import register
+from mobench.core.settings import choice, real, reals
 from mobench.errors import MethodError, UserError
-from mobench.method import Matrix, Method, Step
-from mobench.registry import register
-from mobench.settings import choice, real, reals
 from mobench.solvers import RESOLUTION, largest_feasible_tau_fraction, project_primary
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mobench.method import Method, Step, Vector
-from mobench.registry import register
+from mobench.core.method import Method, Step, Vector
+from mobench.core.registry import register
 from mobench.solvers import surgery
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mobench.core.method import Method, Step
+from mobench.core.registry import register
+from mobench.core.settings import choice, real
 from mobench.errors import UserError
-from mobench.method import Method, Step
-from mobench.registry import register
-from mobench.settings import choice, real
 
 
 @register

@@ -9,24 +9,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mobench.combination import combine
+    from mobench.core.method import Method, Step
+    from mobench.core.objective import KnownGradient
+    from mobench.core.problem import Bounds, Problem, Task, TaskProblem, VectorProblem
+    from mobench.core.registry import register
+    from mobench.core.settings import choice, flag, integer, real, reals, text
     from mobench.errors import MethodError, NonFiniteError, UserError
-    from mobench.frontend import MultiObjective
-    from mobench.method import Method, Step
-    from mobench.objective import KnownGradient
-    from mobench.problem import Bounds, Problem, Task, TaskProblem, VectorProblem
-    from mobench.registry import register
-    from mobench.settings import choice, flag, integer, real, reals, text
+    from mobench.training.combine import combine
+    from mobench.training.multi_objective import MultiObjective
 
 _HOMES = {
-    "combination": ("combine",),
+    "core.method": ("Method", "Step"),
+    "core.objective": ("KnownGradient",),
+    "core.problem": ("Bounds", "Problem", "Task", "TaskProblem", "VectorProblem"),
+    "core.registry": ("register",),
+    "core.settings": ("choice", "flag", "integer", "real", "reals", "text"),
     "errors": ("MethodError", "NonFiniteError", "UserError"),
-    "frontend": ("MultiObjective",),
-    "method": ("Method", "Step"),
-    "objective": ("KnownGradient",),
-    "problem": ("Bounds", "Problem", "Task", "TaskProblem", "VectorProblem"),
-    "registry": ("register",),
-    "settings": ("choice", "flag", "integer", "real", "reals", "text"),
+    "training.combine": ("combine",),
+    "training.multi_objective": ("MultiObjective",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

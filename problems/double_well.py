@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from mobench.problem import Bounds, Constants, VectorProblem
-from mobench.registry import register
-from mobench.settings import integer, real
-from mobench.streams import Streams
+from mobench.core.problem import Bounds, Constants, VectorProblem
+from mobench.core.registry import register
+from mobench.core.settings import integer, real
+from mobench.core.streams import Streams
 
 
 @register

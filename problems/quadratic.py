@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from mobench.problem import Bounds, Constants, VectorProblem
-from mobench.registry import register
-from mobench.settings import choice, integer, real
-from mobench.streams import Streams
+from mobench.core.problem import Bounds, Constants, VectorProblem
+from mobench.core.registry import register
+from mobench.core.settings import choice, integer, real
+from mobench.core.streams import Streams
 
 
 @register

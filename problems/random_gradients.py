@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from mobench.metrics.stationarity import hull_margin
-from mobench.problem import Constants, VectorProblem
-from mobench.registry import register
-from mobench.settings import integer
-from mobench.streams import Streams
+from mobench.core.problem import Constants, VectorProblem
+from mobench.core.registry import register
+from mobench.core.settings import integer
+from mobench.core.streams import Streams
+from mobench.solvers.stationarity import hull_margin
 
 
 @register

@@ -6,10 +6,10 @@ import math
 
 import torch
 
-from mobench.problem import Bounds, Constants, VectorProblem
-from mobench.registry import register
-from mobench.settings import choice
-from mobench.streams import Streams
+from mobench.core.problem import Bounds, Constants, VectorProblem
+from mobench.core.registry import register
+from mobench.core.settings import choice
+from mobench.core.streams import Streams
 
 STARTS = {"upper": (-2.55, 0.40), "outer": (-2.90, 0.12), "lower": (-1.65, -0.55)}
 """The three starts of the paper's first figure, all in the basin of the wrong well."""

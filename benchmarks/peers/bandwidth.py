@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.peers.row import Asked, Ratio, Row, interleaved
-from mobench.inner_products import GramSum
-from mobench.rows import Row as GradientRow
-from mobench.rows import StoredRow, weighted_sum
+from mobench.gradients.blocks import Row as GradientRow
+from mobench.gradients.blocks import StoredRow, weighted_sum
+from mobench.gradients.gram import GramSum
 
 PART = "bandwidth"
 COMMAND = "make peers only=bandwidth"

@@ -22,7 +22,7 @@ def draw(rows: Sequence[Row], out: Path) -> list[Path]:
     import matplotlib.pyplot as plt
     import seaborn
 
-    from mobench.leaderboard.plots.style import house_style
+    from mobench.reporting.plots.style import house_style
 
     shown = [row for row in rows if row.unit == "×" and row.measured > 0]
     parts = list(dict.fromkeys(row.part for row in shown))

@@ -28,10 +28,11 @@ import orjson
 from benchmarks.peers import table
 from benchmarks.peers.chart import draw
 from benchmarks.peers.row import Row
-from mobench.atomic import write_atomically
-from mobench.environment import Environment, environment
 from mobench.errors import UserError, unknown
-from mobench.overrides import parse_overrides
+from mobench.planning.overrides import parse_overrides
+from mobench.running.environment import environment
+from mobench.store.atomic import write_atomically
+from mobench.store.record import Environment
 
 PARTS = (
     "solvers", "escape", "hypervolume", "bandwidth", "data", "step", "memory", "networks", "startup", "suites", "site",

@@ -21,15 +21,15 @@ import torchjd.aggregation
 import torchjd.autojac
 from torch import Tensor
 
-from mobench.method import Method, Step, checked_weights
+from mobench.core.method import Method, Step, checked_weights
+from mobench.core.registry import find_method
+from mobench.core.streams import Streams
 from mobench.problems.compression import Compression
 from mobench.problems.compression.data.images import Images, Splits
 from mobench.problems.compression.networks import input_shape
 from mobench.problems.compression.task import CompressionTask
-from mobench.registry import find_method
-from mobench.streams import Streams
-from mobench.training import Training
-from mobench.workload import TaskWorkload
+from mobench.training.optimizer import Training
+from mobench.training.workload import TaskWorkload
 
 PENALTIES = {2: "group-lasso", 3: "l1-nuclear"}
 """The problem's secondary objectives for each K."""

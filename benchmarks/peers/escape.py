@@ -17,12 +17,12 @@ from torchjd import aggregation
 from torchjd.autojac import backward, jac_to_grad
 
 from benchmarks.peers.row import Asked, Ratio, Row, interleaved
-from mobench.plan import make_groups, make_plan
-from mobench.registry import find_problem
-from mobench.spec import RunSpec
-from mobench.streams import Streams
-from mobench.suite import load_suite
-from mobench.trainer import train
+from mobench.core.registry import find_problem
+from mobench.core.spec import RunSpec
+from mobench.core.streams import Streams
+from mobench.planning.plan import make_groups, make_plan
+from mobench.planning.suite import load_suite
+from mobench.training.loop import train
 
 PART = "escape"
 COMMAND = "make peers only=escape"

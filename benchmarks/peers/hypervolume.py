@@ -16,7 +16,7 @@ import numpy.typing as npt
 from moocore import hypervolume as library
 
 from benchmarks.peers.row import Asked, Ratio, Row, interleaved
-from mobench.metrics.hypervolume import hypervolume
+from mobench.scoring.indicators.hypervolume import hypervolume
 
 PART = "hypervolume"
 COMMAND = "make peers only=hypervolume"

@@ -22,10 +22,10 @@ import numpy as np
 
 from benchmarks.peers.row import Asked, Row
 from mobench.cli import main
-from mobench.plan import make_plans
-from mobench.record import RunRecord, settled
-from mobench.spec import RunSpec, hash_of
-from mobench.store import Store
+from mobench.core.spec import RunSpec, hash_of
+from mobench.planning.plan import make_plans
+from mobench.store.folder import Store
+from mobench.store.record import RunRecord, settled
 
 PART = "site"
 COMMAND = "make peers only=site"
@@ -36,7 +36,7 @@ FRONT_PAGE = Asked("≤", 300.0)
 BUILD = """
 import sys
 from mobench.cli import main
-from mobench.memory import MemoryMeter
+from mobench.running.memory import MemoryMeter
 with MemoryMeter() as meter:
     code = main(sys.argv[1:])
 print(meter.peak(1).resident_bytes, file=sys.stderr)

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.peers.row import Asked, Row
-from mobench.results import results_table
-from mobench.store import Store
+from mobench.scoring.results_table import results_table
+from mobench.store.folder import Store
 
 PART = "suites"
 COMMAND = "make peers only=suites"

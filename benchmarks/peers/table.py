@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any
 
 from benchmarks.peers.row import Row
-from mobench.environment import Environment
+from mobench.store.record import Environment
 
 WIDTH = 80
 _WHAT, _ASKED, _MEASURED, _INTERVAL = 42, 8, 9, 15

@@ -14,7 +14,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import torch  # noqa: E402
 
-from mobench.registry import methods, problems  # noqa: E402
+from mobench.core.registry import methods, problems  # noqa: E402
 
 torch.set_num_threads(1)
 methods(), problems()  # loaded once, before asv forks: the first call of a benchmark finds its number of calls

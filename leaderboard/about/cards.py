@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mobench.problem import Bounds
-from mobench.registry import find_method, find_problem
+from mobench.core.problem import Bounds
+from mobench.core.registry import find_method, find_problem
 
 from .docstrings import blocks, paragraphs, setting_rows
 from .parts import Block, Formula, Reference, SettingRow

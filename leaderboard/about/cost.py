@@ -34,7 +34,7 @@ class Cost:
 
 
 def cost_of(table: pd.DataFrame, method: str) -> tuple[Cost, ...]:
-    """Return the cost of `method` on every problem of a results table (`mobench.results.results_table`).
+    """Return the cost of `method` on every problem of a results table (`mobench.scoring.results_table.results_table`).
 
     Problems are kept apart: a step of a network and a step in the plane have no common median.
     Failed runs are left out, since a step that raises costs less than one that is taken.

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from mobench.settings import Configurable, Setting
+from mobench.core.settings import Configurable, Setting
 
 from .parts import Block, SettingRow
 

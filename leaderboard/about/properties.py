@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from mobench.conformance import Finding, check_method
+from mobench.core.method import Method
 from mobench.errors import UserError
-from mobench.method import Method
 
 QUESTIONS = {
     "scale-invariant direction": "Scale-invariant?",

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from mobench.environment import environment
+from mobench.core.registry import problems
 from mobench.errors import UserError
-from mobench.registry import problems
-from mobench.store import Store
+from mobench.reporting.rendering import Render, at_once
+from mobench.running.environment import environment
+from mobench.store.folder import Store
 
-from ..rendering import Render, at_once
 from .board import Board
 from .details import details
 from .documents import PAGES, document, title_of

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mobench.registry import methods, problems
-from mobench.settings import Configurable
-from mobench.suite import Suite, suite_files
-from mobench.training import Training
+from mobench.core.registry import methods, problems
+from mobench.core.settings import Configurable
+from mobench.planning.suite import Suite, suite_files
+from mobench.training.optimizer import Training
 
 Row = Mapping[Any, Any]
 """One line of the results table."""

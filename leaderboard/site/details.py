@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from mobench.contenders import spelled as spelled_setting
-from mobench.metrics.intervals import interval
-from mobench.scores import rebuild_problem
+from mobench.scoring.contenders import spelled as spelled_setting
+from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.scores import rebuild_problem
 
 from .commands import reproduce_commands
 from .grid import Entry, Grid, spelled

@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from mobench.documents.sheet import spelled_number
-from mobench.metrics.intervals import interval
-from mobench.published_values import PublishedValue, load_published
-from mobench.scores import rebuild_problem, seed_hypervolumes
-from mobench.selected import SelectedRow, selected_frame
-from mobench.selection import best_and_tied
+from mobench.reporting.sheet import spelled_number
+from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.published_values import PublishedValue, load_published
+from mobench.scoring.scores import rebuild_problem, seed_hypervolumes
+from mobench.scoring.selected import SelectedRow, selected_frame
+from mobench.scoring.selection import best_and_tied
 
 from .loading import SuiteResults
 from .measures import Measure, measures_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mobench.problem import Problem
-from mobench.registry import problems
+from mobench.core.problem import Problem
+from mobench.core.registry import problems
 
 from .board import Board, provenance_facts
 from .names import file_stem

@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from mobench.contenders import ordered_contenders, with_contenders
-from mobench.contests import Contest, contests
-from mobench.manifest import Manifest
-from mobench.record import RunRecord
-from mobench.results import results_table
-from mobench.store import DamagedRecordError, OnDamage, Store
-from mobench.suite import Suite, load_suite, profiles_of, suite_files
+from mobench.planning.suite import Suite, load_suite, profiles_of, suite_files
+from mobench.scoring.contenders import ordered_contenders, with_contenders
+from mobench.scoring.contests import Contest, contests
+from mobench.scoring.results_table import results_table
+from mobench.store.folder import DamagedRecordError, OnDamage, Store
+from mobench.store.manifest import Manifest
+from mobench.store.record import RunRecord
 
 from .names import suite_stem
 from .provenance import Provenance
@@ -30,7 +30,7 @@ class SuiteResults:
 
     suite: Suite
     table: pd.DataFrame
-    """The results table with the columns of `mobench.contenders`, and `submitted`."""
+    """The results table with the columns of `mobench.scoring.contenders`, and `submitted`."""
     order: tuple[str, ...]
     """The contenders in the order of the suite."""
     planned: int

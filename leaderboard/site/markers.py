@@ -8,7 +8,8 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.markers import MarkerStyle
 
-from ..plots.style import Style, method_styles
+from mobench.reporting.plots.style import Style, method_styles
+
 from .names import file_stem
 
 SIZE = 10.0

@@ -7,12 +7,11 @@ from fnmatch import fnmatchcase
 
 import pandas as pd
 
-from mobench.scores import rebuild_problem
-from mobench.selected import selected_rows
-from mobench.selection import Criterion, Direction
-from mobench.suite import Suite
-
-from ..plots.panels import label_of
+from mobench.planning.suite import Suite
+from mobench.reporting.plots.panels import label_of
+from mobench.scoring.scores import rebuild_problem
+from mobench.scoring.selected import selected_rows
+from mobench.scoring.selection import Criterion, Direction
 
 HYPERVOLUME = "hypervolume"
 

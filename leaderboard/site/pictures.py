@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mobench.documents.report import Picture
+from mobench.reporting.plots import PLOTS, Source, critical_difference, dark, draw_plots, house_style, performance
+from mobench.reporting.rendering import Render, files_of
+from mobench.reporting.report import Picture
 
-from ..plots import PLOTS, Source, critical_difference, dark, draw_plots, house_style, performance
-from ..rendering import Render, files_of
 from .loading import SuiteResults
 from .output import SiteFolder
 from .ranking import Ranking

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from mobench.record import RunRecord
+from mobench.store.record import RunRecord
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Rankings for the pages: the standings of `mobench.standings`, with what every contender ran and cost in runs."""
+"""Rankings for the pages: the standings, with what every contender ran and cost in runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from mobench.contests import Contest
-from mobench.metrics.ranks import LEVEL
-from mobench.standings import Standings, standings
+from mobench.scoring.contests import Contest
+from mobench.scoring.indicators.ranks import LEVEL
+from mobench.scoring.standings import Standings, standings
 
 from .loading import SuiteResults
 from .people import Person

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from mobench.registry import methods, problems
-from mobench.settings import Configurable
-from mobench.training import Training
+from mobench.core.registry import methods, problems
+from mobench.core.settings import Configurable
+from mobench.training.optimizer import Training
 
 MEANINGS = {
     "suite": "the suite that the run belongs to",

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from mobench.errors import UserError
-from mobench.report import number
+from mobench.reporting.terminal import number
 
 from .output import SiteFolder
 from .pages import Pages

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mobench.registry import methods as known_methods
-from mobench.registry import problems as known_problems
-from mobench.report import number
+from mobench.core.registry import methods as known_methods
+from mobench.core.registry import problems as known_problems
+from mobench.reporting.terminal import number
 
 from ..about import Spread, cost_of, method_card, problem_card
 from .board import Board

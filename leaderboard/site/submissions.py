@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mobench.bundle import BundleError, find_bundles, findings, read_bundle
-from mobench.bundle.neighbours import Neighbours
-from mobench.record import RunRecord
+from mobench.store.record import RunRecord
+from mobench.submissions import BundleError, find_bundles, findings, read_bundle
+from mobench.submissions.neighbours import Neighbours
 
 Say = Callable[[str], None]
 

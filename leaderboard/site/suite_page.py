@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mobench.documents.sheet import Sheet
-from mobench.documents.tables import pivot_sheets, published_sheet
-from mobench.published import compare
-from mobench.tables import suite_tables
+from mobench.reporting.sheet import Sheet
+from mobench.reporting.tables import pivot_sheets, published_sheet
+from mobench.scoring.published import compare
+from mobench.scoring.tables import suite_tables
 
 from .board import Board, provenance_facts
 from .cost import costs

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from mobench.documents.sheet import INTERVALS, MARKED, Sheet, spelled_number
-from mobench.report import number
+from mobench.reporting.plots.panels import label_of
+from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, spelled_number
+from mobench.reporting.terminal import number
 
-from ..plots.panels import label_of
 from .cost import Cost
 from .grid import Entry, Grid, spelled
 from .measures import EXPLANATIONS, Measure

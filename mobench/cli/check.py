@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from mobench.errors import UserError, unknown
-from mobench.overrides import parse_overrides, section
+from mobench.planning.overrides import parse_overrides, section
 
 if TYPE_CHECKING:
     from mobench.conformance import Finding
@@ -32,7 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the battery: 0 when all required properties hold, 1 otherwise."""
-    from mobench import conformance, registry
+    from mobench import conformance
+    from mobench.core import registry
 
     overrides = parse_overrides(arguments.settings, KEYS)
     if not {"methods", "problems"} & overrides.keys():

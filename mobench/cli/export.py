@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mobench.core.settings import Setting
 from mobench.errors import UserError
-from mobench.overrides import parse_overrides
-from mobench.settings import Setting
+from mobench.planning.overrides import parse_overrides
 
 KEYS = ("out", "results", "plugins")
 
@@ -35,8 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write the file and say what is in it."""
-    from mobench.registry import load_plugins
-    from mobench.store import Store
+    from mobench.core.registry import load_plugins
+    from mobench.store.folder import Store
 
     own = parse_overrides([given for given in arguments.settings if given.partition("=")[0] in KEYS], KEYS)
     load_plugins(own.get("plugins", []))

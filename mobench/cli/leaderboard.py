@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mobench.core.settings import Integer
 from mobench.errors import UserError, unknown
-from mobench.overrides import parse_overrides
-from mobench.settings import Integer
+from mobench.planning.overrides import parse_overrides
 
 BUILD_KEYS = ("results", "out", "submissions", "speed", "peers", "plugins", "title")
 SERVE_KEYS = ("out", "port")
@@ -68,9 +68,9 @@ def _build(arguments: argparse.Namespace) -> int:
         if (key in overrides or key == "results") and not Path(str(overrides.get(key, results))).is_dir():
             hint = "; `mobench run` makes one" if key == "results" else ""
             raise UserError(f"{key}={overrides.get(key, results)}: there is no such folder{hint}")
-    from mobench.leaderboard.rendering import beside
+    from mobench.core.registry import load_plugins
     from mobench.leaderboard.site import SiteOptions, build_site
-    from mobench.registry import load_plugins
+    from mobench.reporting.rendering import beside
 
     load_plugins(overrides.get("plugins", []))
     options = SiteOptions(

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from mobench.overrides import parse_overrides
+from mobench.planning.overrides import parse_overrides
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from mobench.registry import load_plugins
+    from mobench.core.registry import load_plugins
 
     overrides = parse_overrides(arguments.settings, ("plugins",))
     load_plugins(overrides.get("plugins", []))
@@ -31,7 +31,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _plugins(kind: str) -> list[dict[str, Any]]:
-    from mobench import registry
+    from mobench.core import registry
 
     found = registry.methods() if kind == "methods" else registry.problems()
     return [
@@ -49,7 +49,7 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
 
 
 def _suites() -> list[dict[str, Any]]:
-    from mobench.suite import load_suite, profiles_of, suite_files
+    from mobench.planning.suite import load_suite, profiles_of, suite_files
 
     loaded = {name: load_suite(name) for name in suite_files()}
     return [

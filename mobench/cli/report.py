@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mobench.core.settings import Choice
 from mobench.errors import UserError
-from mobench.overrides import parse_overrides
-from mobench.settings import Choice
+from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
-    from mobench.store import Store
-    from mobench.suite import Suite
+    from mobench.planning.suite import Suite
+    from mobench.store.folder import Store
 
 EXAMPLES = """
 keys:
@@ -35,10 +35,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write the reports and print where they are."""
-    from mobench.atomic import write_atomically
-    from mobench.registry import load_plugins
-    from mobench.selection import SELECTIONS
-    from mobench.store import Store
+    from mobench.core.registry import load_plugins
+    from mobench.scoring.selection import SELECTIONS
+    from mobench.store.atomic import write_atomically
+    from mobench.store.folder import Store
 
     overrides = parse_overrides(arguments.settings, ("suite", "profile", "results", "out", "selection", "plugins"))
     chosen = Choice("validation", "data to select on", SELECTIONS)
@@ -65,7 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def _suites(names: list[str], profile: str | None, store: Store) -> list[Suite]:
     """Return the named suites, or their parts, under every profile that was run here."""
     from mobench.errors import unknown
-    from mobench.suite import load_suite
+    from mobench.planning.suite import load_suite
 
     if not names:
         stored = sorted({entry.suite for entry in store.manifests()})
@@ -104,9 +104,9 @@ def _folders(suites: list[Suite], root: Path, out: str | None, selection: str) -
 
 
 def _files(suite: Suite, store: Store, selection: str) -> dict[str, bytes]:
-    from mobench.documents.report import report_files
-    from mobench.leaderboard.plots import Source, draw_plots
-    from mobench.results import results_table
+    from mobench.reporting.plots import Source, draw_plots
+    from mobench.reporting.report import report_files
+    from mobench.scoring.results_table import results_table
 
     members = store.members(suite.name, suite.profile)
     table = results_table(store.records(members))

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobench.errors import UserError
-from mobench.overrides import parse_overrides
+from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mobench.store import Store
+    from mobench.store.folder import Store
 
 VIEWS = ("runs", "scores", "budget")
 
@@ -36,10 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print or write the results."""
-    from mobench.registry import load_plugins
-    from mobench.results import results_table
-    from mobench.store import Store
-    from mobench.suite import load_suite, suite_files
+    from mobench.core.registry import load_plugins
+    from mobench.planning.suite import load_suite, suite_files
+    from mobench.scoring.results_table import results_table
+    from mobench.store.folder import Store
 
     overrides = parse_overrides(arguments.settings, ("suite", "profile", "results", "plugins"))
     load_plugins(overrides.get("plugins", []))
@@ -67,7 +67,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _view(table: pd.DataFrame, view: str) -> pd.DataFrame:
-    from mobench.scores import budget_curves, method_scores
+    from mobench.scoring.scores import budget_curves, method_scores
 
     if view == "runs":
         return table
@@ -77,8 +77,8 @@ def _view(table: pd.DataFrame, view: str) -> pd.DataFrame:
 def _print_reports(names: dict[str, str], profile: str | None, store: Store, table: pd.DataFrame) -> int:
     from rich.console import Console
 
-    from mobench.report import print_report
-    from mobench.suite import load_suite
+    from mobench.planning.suite import load_suite
+    from mobench.reporting.terminal import print_report
 
     console = Console(highlight=False)
     for name, file in names.items():

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mobench.core.settings import Choice, Integer, Real
 from mobench.errors import UserError, unknown
-from mobench.overrides import parse_overrides, section
-from mobench.settings import Choice, Integer, Real
+from mobench.planning.overrides import parse_overrides, section
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mobench.plan import Plan
+    from mobench.planning.plan import Plan
 
 KEYS = (
     "suite",
@@ -81,18 +81,18 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command: 0 when all runs are done, 1 when some failed, 130 when interrupted."""
     overrides = parse_overrides(arguments.settings, KEYS)
     if "suite" not in overrides:
-        from mobench.suite import suite_files
+        from mobench.planning.suite import suite_files
 
         raise UserError(f"suite=NAME is missing; suites: {', '.join(suite_files())}")
-    from mobench.plan import make_plans
-    from mobench.registry import load_plugins
+    from mobench.core.registry import load_plugins
+    from mobench.planning.plan import make_plans
 
     settings = _check(overrides)
     _use_machine(overrides)
     if settings["jobs"] and not arguments.dry_run:
-        from mobench import forkserver
+        from mobench.running import fork_server
 
-        forkserver.start()  # loads torch while the plan is made
+        fork_server.start()  # loads torch while the plan is made
     plugins = [str(Path(path).resolve()) for path in overrides.get("plugins", [])]
     load_plugins(plugins)
     plans = make_plans(overrides["suite"], overrides.get("profile"), overrides)
@@ -123,7 +123,7 @@ def _check(overrides: dict[str, Any]) -> dict[str, Any]:
 
 def _use_machine(overrides: Mapping[str, Any]) -> None:
     """Hand what is said about this machine to all processes of the run."""
-    from mobench.resources import Resources
+    from mobench.core.resources import Resources
 
     given = {key.replace(".", "_"): value for key, value in overrides.items()}
     machine = Resources(**{key: given[key] for key in Resources.settings if key in given})
@@ -137,13 +137,13 @@ def _use_machine(overrides: Mapping[str, Any]) -> None:
 def _run(plans: Sequence[Plan], root: Path, settings: Mapping[str, Any], plugins: list[str], quiet: bool) -> int:
     from rich.console import Console
 
-    from mobench.executor import execute as execute_groups
-    from mobench.plan import expected_work, make_groups
-    from mobench.progress import Progress
-    from mobench.report import print_report
-    from mobench.results import results_table
-    from mobench.spec import hash_of
-    from mobench.store import Store
+    from mobench.core.spec import hash_of
+    from mobench.planning.plan import expected_work, make_groups
+    from mobench.reporting.terminal import print_report
+    from mobench.running.executor import execute as execute_groups
+    from mobench.running.progress import Progress
+    from mobench.scoring.results_table import results_table
+    from mobench.store.folder import Store
 
     console = Console(highlight=False)
     store = Store(root)
@@ -191,12 +191,12 @@ def _warn(console: Console, damage: UserError) -> None:
 def _dry_run(plans: Sequence[Plan], root: Path, settings: Mapping[str, Any]) -> int:
     from rich.console import Console
 
-    from mobench.estimate import estimate_seconds, states_its_cost
-    from mobench.plan import make_groups
-    from mobench.progress import spell_seconds
-    from mobench.report import print_plan
-    from mobench.resources import resources
-    from mobench.store import Store
+    from mobench.core.resources import resources
+    from mobench.planning.estimate import estimate_seconds, states_its_cost
+    from mobench.planning.plan import make_groups
+    from mobench.reporting.terminal import print_plan
+    from mobench.running.progress import spell_seconds
+    from mobench.store.folder import Store
 
     console = Console(highlight=False)
     store = Store(root)

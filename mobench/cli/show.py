@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mobench.overrides import parse_overrides
+from mobench.planning.overrides import parse_overrides
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +19,8 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the run."""
     from rich.console import Console
 
-    from mobench.report import print_record
-    from mobench.store import Store
+    from mobench.reporting.terminal import print_record
+    from mobench.store.folder import Store
 
     overrides = parse_overrides(arguments.settings, ("results",))
     store = Store(Path(str(overrides.get("results", "results"))))

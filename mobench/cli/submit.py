@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mobench.core.settings import Choice
 from mobench.errors import UserError
-from mobench.overrides import parse_overrides
-from mobench.settings import Choice
+from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
-    from mobench.bundle import Bundle
+    from mobench.submissions import Bundle
 
 TEXTS = ("by", "contact", "notes", "out")
 """Keys whose value is taken as it is written."""
@@ -53,11 +53,11 @@ def execute(arguments: argparse.Namespace) -> int:
     texts, rest = _split(arguments.settings)
     overrides = parse_overrides(rest, (*KEYS, *TEXTS))
     _check_texts(texts)
-    from mobench.atomic import write_atomically
-    from mobench.bundle import encode_bundle, findings, parse_bundle
-    from mobench.bundle.collecting import Wish, collect
-    from mobench.bundle.plugin_files import plugin_files
-    from mobench.store import Store
+    from mobench.store.atomic import write_atomically
+    from mobench.store.folder import Store
+    from mobench.submissions import encode_bundle, findings, parse_bundle
+    from mobench.submissions.collecting import Wish, collect
+    from mobench.submissions.plugin_files import plugin_files
 
     root = Path(str(overrides.get("results", "results")))
     if not root.is_dir():
@@ -100,8 +100,8 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _check_texts(texts: dict[str, str]) -> None:
-    from mobench.bundle import limits
-    from mobench.bundle.text import is_plain
+    from mobench.submissions import limits
+    from mobench.submissions.text import is_plain
 
     if not texts.get("by"):
         raise UserError('by="Your Name" is missing; the leaderboard shows who submitted')
@@ -125,8 +125,8 @@ def _wants_source(overrides: dict[str, Any]) -> bool:
 
 def _commands(bundle: Bundle, root: Path, plugins: Sequence[str]) -> list[str]:
     """Return the commands that run what is missing."""
-    from mobench.bundle.completeness import expected_of
-    from mobench.bundle.expectation import frame, published_sweep
+    from mobench.submissions.completeness import expected_of
+    from mobench.submissions.expectation import frame, published_sweep
 
     commands: dict[str, None] = {}
     for part in bundle.suites:

@@ -9,13 +9,13 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from mobench.core.settings import Integer
 from mobench.errors import UserError
-from mobench.overrides import parse_overrides
-from mobench.settings import Integer
+from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
-    from mobench.bundle import Bundle
-    from mobench.bundle.rerun import Rerun
+    from mobench.submissions import Bundle
+    from mobench.submissions.rerun import Rerun
 
 KEYS = ("submissions", "sample", "seed", "plugins")
 SUBMISSIONS = "leaderboard/submissions"
@@ -55,8 +55,8 @@ def execute(arguments: argparse.Namespace) -> int:
     for path in named:
         if not path.exists() and not path.is_symlink():
             raise UserError(f"{path}: there is no such file")
-    from mobench.bundle import find_bundles
-    from mobench.bundle.plugin_files import plugin_files
+    from mobench.submissions import find_bundles
+    from mobench.submissions.plugin_files import plugin_files
 
     folder = Path(str(overrides.get("submissions", SUBMISSIONS)))
     paths = named or find_bundles(folder)
@@ -72,10 +72,10 @@ def _is_setting(text: str) -> bool:
 
 
 def _verify(paths: Sequence[Path], sample: int, seed: int, files: Mapping[str, Path]) -> int:
-    from mobench.bundle import BundleError, findings, read_bundle
-    from mobench.bundle.neighbours import Neighbours
-    from mobench.bundle.rerun import Rerun, rerun
-    from mobench.bundle.text import shown
+    from mobench.submissions import BundleError, findings, read_bundle
+    from mobench.submissions.neighbours import Neighbours
+    from mobench.submissions.rerun import Rerun, rerun
+    from mobench.submissions.text import shown
 
     neighbours = Neighbours()
     refused = 0
@@ -115,7 +115,7 @@ def _print_content(bundle: Bundle) -> None:
 
 
 def _print_passed(again: Rerun, sample: int, seed: int) -> None:
-    from mobench.bundle.comparison import ABSOLUTE, RELATIVE
+    from mobench.submissions.comparison import ABSOLUTE, RELATIVE
 
     repeated = again.exact + again.close
     for obstacle in again.obstacles:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mobench.conformance.finding import Verdict
-from mobench.settings import Configurable
+from mobench.core.settings import Configurable
 
 
 def declared_settings(plugin: Configurable) -> Verdict:

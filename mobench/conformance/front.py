@@ -7,8 +7,8 @@ import re
 import numpy as np
 
 from mobench.conformance.finding import Verdict
-from mobench.method import Matrix
-from mobench.problem import Problem
+from mobench.core.method import Matrix
+from mobench.core.problem import Problem
 
 
 def identity(problem: Problem) -> Verdict:

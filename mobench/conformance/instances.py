@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 import torch
 
-from mobench.gradients import GradientRows
-from mobench.method import Matrix, Vector
-from mobench.problem import Constants, Problem, TaskProblem, VectorProblem
-from mobench.streams import Streams
+from mobench.core.method import Matrix, Vector
+from mobench.core.problem import Constants, Problem, TaskProblem, VectorProblem
+from mobench.core.streams import Streams
+from mobench.gradients.gradient_rows import GradientRows
 
 BLOCKS = 6
 """At most so many parameter tensors are varied one at a time."""

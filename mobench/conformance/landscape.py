@@ -7,10 +7,11 @@ import torch
 
 from mobench.conformance.finding import Check, Verdict, global_randomness
 from mobench.conformance.instances import Instance, TaskInstance, VectorInstance, instance
-from mobench.losses import loss_values
-from mobench.method import Matrix, Vector
-from mobench.problem import Problem
-from mobench.streams import Streams
+from mobench.core.method import Matrix, Vector
+from mobench.core.problem import Problem
+from mobench.core.streams import Streams
+from mobench.gradients.losses import loss_values
+from mobench.training.workload import make_workload
 
 ITERATIONS = (0, 1, 2)
 
@@ -180,7 +181,7 @@ def _frozen(value: object) -> object:
 
 def metrics(problem: Problem) -> Verdict:
     """A run's metrics contain the objectives' losses and what the hypervolume needs, as finite numbers."""
-    workload = type(problem).assemble([(problem, Streams(0))])
+    workload = make_workload([(problem, Streams(0))])
     workload.begin(0)
     found = workload.metrics(0)
     needed = {*problem.hypervolume_metrics(), *(f"loss/{name}" for name in problem.objectives())}

@@ -11,7 +11,7 @@ import numpy as np
 from mobench.conformance.finding import Check, Verdict
 from mobench.conformance.scenes import Scene, Watcher, advance, random_scenes, trajectory, update
 from mobench.conformance.subject import Subject
-from mobench.method import Vector
+from mobench.core.method import Vector
 
 SAME = 1e-9
 """Directions (of length one) that differ by less count as equal."""

@@ -9,7 +9,7 @@ from mobench.conformance.finding import Finding, examine
 from mobench.conformance.measured import MEASURED
 from mobench.conformance.required import REQUIRED
 from mobench.conformance.subject import subject
-from mobench.method import Method
+from mobench.core.method import Method
 
 
 def check_method(method: type[Method], settings: Mapping[str, Any] | None = None) -> list[Finding]:

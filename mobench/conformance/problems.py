@@ -9,7 +9,7 @@ from mobench.conformance.declared import declared_settings
 from mobench.conformance.finding import Check, Finding, examine
 from mobench.conformance.front import front, front_in_box, hypervolume_bounds, identity
 from mobench.conformance.landscape import LANDSCAPE_REQUIRED, seeds_differ
-from mobench.problem import Problem
+from mobench.core.problem import Problem
 
 REQUIRED: dict[str, Check[Problem]] = {
     "id": identity,

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mobench.checkpoint import load_checkpoint, save_checkpoint
 from mobench.conformance.declared import declared_settings
 from mobench.conformance.degenerate import degenerate_scenes
 from mobench.conformance.finding import Check, Verdict, global_randomness
 from mobench.conformance.scenes import Scene, Watcher, advance, random_scenes, start, trajectory, update
 from mobench.conformance.subject import Subject
+from mobench.core.method import Method, Vector
 from mobench.errors import NonFiniteError
-from mobench.method import Method, Vector
+from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 
 STEPS = 8
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
 from mobench.errors import NonFiniteError
-from mobench.method import Matrix, Method, Step, Vector, checked_weights
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from mobench.conformance.finding import FAILURES
 from mobench.conformance.scenes import random_scenes, start, trajectory
+from mobench.core.method import Method
 from mobench.errors import UserError
-from mobench.method import Method
 
 USUAL = (1, 2, 3, 5)
 """The numbers of objectives that are tried, unless a method's settings fix the number."""

@@ -5,12 +5,12 @@ to unit diagonal (`mobench.solvers.scaling`), so that gradients of very differen
 digits. The caller sees to it that the Gram matrix is finite, symmetric and that K ≥ 1.
 """
 
-from mobench.solvers.bargain import Bargain, nash_bargain
-from mobench.solvers.conflict import conflict_averse
-from mobench.solvers.hull import min_norm_point
-from mobench.solvers.projection import Projection, largest_feasible_tau_fraction, project_primary
+from mobench.solvers.conflict_aversion import conflict_averse
+from mobench.solvers.gradient_surgery import surgery
+from mobench.solvers.min_norm import min_norm_point
+from mobench.solvers.nash_bargaining import Bargain, nash_bargain
+from mobench.solvers.primary_projection import Projection, largest_feasible_tau_fraction, project_primary
 from mobench.solvers.scaling import RESOLUTION, correlation
-from mobench.solvers.surgery import surgery
 
 __all__ = [
     "RESOLUTION",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from mobench.method import Matrix, Vector
+    from mobench.core.method import Matrix, Vector
 
 RESOLUTION = 1e-14
 """What a float64 Gram matrix resolves, relative to squared lengths.

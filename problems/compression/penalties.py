@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from mobench.objective import KnownGradient
+from mobench.core.objective import KnownGradient
 
 from .cores import for_each_layer
 from .spectrum import as_matrix, singular_values, spectral_map

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from mobench.core.resources import resources
 from mobench.errors import UserError
-from mobench.resources import resources
 
 from . import data, networks
 from .data.stream import check_batch_size

@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mobench.problem import Bounds, Task, TaskProblem
-from mobench.registry import register
-from mobench.settings import Real, Setting, choice, flag, integer, real
-from mobench.streams import Streams
+from mobench.core.problem import Bounds, Task, TaskProblem
+from mobench.core.registry import register
+from mobench.core.settings import Real, Setting, choice, flag, integer, real
+from mobench.core.streams import Streams
 
 from .data import CLASSES, NAMES, SIZES
 from .networks import build, input_shape, names

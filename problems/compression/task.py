@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from mobench.objective import KnownGradient
-from mobench.problem import Task
-from mobench.resources import resources
-from mobench.streams import Streams
+from mobench.core.objective import KnownGradient
+from mobench.core.problem import Task
+from mobench.core.resources import resources
+from mobench.core.streams import Streams
 
 from . import data, networks
 from .data.images import Batch, Images, Splits

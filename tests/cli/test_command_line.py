@@ -7,8 +7,8 @@ import sys
 import pandas as pd
 import pytest
 
-from mobench import registry
 from mobench.cli import main
+from mobench.core import registry
 
 SUITE = """
 title: A tiny suite

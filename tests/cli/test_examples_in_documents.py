@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mobench import registry
 from mobench.conformance import check_method, conforms
-from mobench.plan import make_plans
-from mobench.trainer import train
+from mobench.core import registry
+from mobench.planning.plan import make_plans
+from mobench.training.loop import train
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,9 +13,8 @@ from filelock import FileLock
 
 from benchmarks.peers.command import Request, with_peers, write
 from benchmarks.peers.row import Asked, Row
-from mobench.environment import environment
-
-from .speed_history import record_history
+from mobench.running.environment import environment
+from tests.leaderboard.speed_history import record_history
 
 ROWS = (
     Row("step", "<b>network</b> K=2: 3 ms", 1.04, "×", "make peers only=step", Asked("≤", 1.1), 1.01, 1.2),
@@ -43,7 +42,7 @@ PLUGIN = f'''
 """Names and errors that try to break out of a page."""
 import torch
 from mobench import Method, register
-from mobench.problem import Bounds, VectorProblem
+from mobench.core.problem import Bounds, VectorProblem
 
 
 @register

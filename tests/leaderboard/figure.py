@@ -13,10 +13,9 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Page
 
-from mobench.method import Step, checked_weights
-from mobench.registry import find_method
-
-from .browser import watched_page
+from mobench.core.method import Step, checked_weights
+from mobench.core.registry import find_method
+from tests.leaderboard.browser import watched_page
 
 ROOT = Path(__file__).parents[2] / "leaderboard"
 SCRIPTS = ("directions.js", "directions-marks.js", "directions-picture.js", "directions-view.js")

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mobench import registry
 from mobench.conformance import check_method
+from mobench.core import registry
 from mobench.errors import UserError
 from mobench.leaderboard import about
 from mobench.leaderboard.about import properties
@@ -136,9 +136,9 @@ def test_unknown_names_are_refused_with_a_suggestion() -> None:
 
 
 PLUGIN = f'''
-from mobench.method import Method
-from mobench.registry import register
-from mobench.settings import real
+from mobench.core.method import Method
+from mobench.core.registry import register
+from mobench.core.settings import real
 
 @register
 class Hostile(Method):
@@ -196,7 +196,7 @@ def test_a_plugin_cannot_take_what_is_written_about_another(plugin: Callable[[st
 
 def test_a_plugin_without_words_has_an_empty_definition(plugin: Callable[[str], None]) -> None:
     plugin(
-        "from mobench.method import Method\nfrom mobench.registry import register\n"
+        "from mobench.core.method import Method\nfrom mobench.core.registry import register\n"
         "@register\nclass Silent(Method):\n    def weights(self, step):\n        raise ValueError('<b>no</b>')\n"
     )
     card = about.method_card("silent")

@@ -17,10 +17,9 @@ import torch
 from playwright.sync_api import Page
 
 import mobench
-from mobench.registry import methods
-
-from .browser import browser
-from .figure import SHIPPED, Case, address, page, python_weights
+from mobench.core.registry import methods
+from tests.leaderboard.browser import browser
+from tests.leaderboard.figure import SHIPPED, Case, address, page, python_weights
 
 __all__ = ["address", "browser", "page"]
 

@@ -10,10 +10,9 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Page
 
-from mobench.leaderboard.plots.style import METHODS
-
-from .browser import browser, watched_page
-from .figure import SHIPPED, address, page, python_weights
+from mobench.reporting.plots.style import METHODS
+from tests.leaderboard.browser import browser, watched_page
+from tests.leaderboard.figure import SHIPPED, address, page, python_weights
 
 __all__ = ["address", "browser", "page"]
 

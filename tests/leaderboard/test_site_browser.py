@@ -10,8 +10,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from .browser import browser, watched_page
-from .conftest import HOSTILE_ERROR, HOSTILE_METHOD, RealSite, mobench
+from tests.leaderboard.browser import browser, watched_page
+from tests.leaderboard.conftest import HOSTILE_ERROR, HOSTILE_METHOD, RealSite, mobench
 
 __all__ = ["browser"]
 

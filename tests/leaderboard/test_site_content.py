@@ -17,10 +17,9 @@ import pytest
 
 from mobench.cli import main
 from mobench.leaderboard.site.pages import POLICY
-from mobench.results import results_table
-from mobench.store import Store
-
-from .conftest import HOSTILE_METHOD, SUBMITTER, RealSite, mobench
+from mobench.scoring.results_table import results_table
+from mobench.store.folder import Store
+from tests.leaderboard.conftest import HOSTILE_METHOD, SUBMITTER, RealSite, mobench
 
 LINK = re.compile(r'(?:href|src)="([^"]*)"')
 

@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from mobench.errors import UserError
-from mobench.hypervolumes import hypervolume_frame
 from mobench.leaderboard.site.details import details
 from mobench.leaderboard.site.grid import Grid, make_grid
 from mobench.leaderboard.site.loading import SuiteResults, read_results
 from mobench.leaderboard.site.ranking import fullest_profiles
 from mobench.leaderboard.site.speed import read_speed
 from mobench.leaderboard.site.submissions import Submitted
-from mobench.store import Store
-
-from .conftest import RealSite
+from mobench.scoring.hypervolumes import hypervolume_frame
+from mobench.store.folder import Store
+from tests.leaderboard.conftest import RealSite
 
 
 @pytest.fixture

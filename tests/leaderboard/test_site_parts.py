@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from mobench.cli.run import KEYS
-from mobench.environment import environment
+from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.leaderboard.site.badge import badge
 from mobench.leaderboard.site.commands import reproduce_commands, spelled_value
@@ -22,11 +22,11 @@ from mobench.leaderboard.site.downloads import bibtex
 from mobench.leaderboard.site.names import file_stem
 from mobench.leaderboard.site.output import MARKER, check_place, replacing
 from mobench.leaderboard.site.script_data import script_of
-from mobench.overrides import parse_overrides
-from mobench.plan import make_plans
-from mobench.record import Outcome, RunRecord
-from mobench.results import results_table
-from mobench.spec import RunSpec
+from mobench.planning.overrides import parse_overrides
+from mobench.planning.plan import make_plans
+from mobench.running.environment import environment
+from mobench.scoring.results_table import results_table
+from mobench.store.record import Outcome, RunRecord
 
 HOSTILE = ["../../etc/passwd", "a/b", "<script>", "", ".", "..", "con\x00trol", "ü" * 300, "A", "a b", "pcd@1@2"]
 

@@ -12,9 +12,8 @@ from mobench.errors import UserError
 from mobench.leaderboard.site.sparkline import HEIGHT, MARGIN, sparkline
 from mobench.leaderboard.site.speed_page import spelled
 from mobench.leaderboard.site.speed_records import read_records
-
-from .conftest import RealSite
-from .speed_history import COMMITS
+from tests.leaderboard.conftest import RealSite
+from tests.leaderboard.speed_history import COMMITS
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from hypothesis import settings as hypothesis_settings
 
-from mobench.method import Matrix, Method, Step, Vector, checked_weights
-from mobench.registry import find_method
+from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
+from mobench.core.registry import find_method
 
 repeatable = hypothesis_settings(derandomize=True, max_examples=60)
 """The same examples in every session, and no clock."""

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobench.method import checked_weights
-
-from .method_steps import direction_of, repeatable, started, step_of, weights_of
+from mobench.core.method import checked_weights
+from tests.methods.method_steps import direction_of, repeatable, started, step_of, weights_of
 
 
 @repeatable

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mobench.core.registry import find_method
 from mobench.errors import UserError
-from mobench.registry import find_method
-
-from .method_steps import direction_of, repeatable, weights_of
+from tests.methods.method_steps import direction_of, repeatable, weights_of
 
 
 @pytest.mark.parametrize("k", [2, 3, 6])

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from mobench.core.method import Method, Vector, checked_weights
 from mobench.errors import MethodError, NonFiniteError
-from mobench.method import Method, Vector, checked_weights
-
-from .method_steps import started, step_of
+from tests.methods.method_steps import started, step_of
 
 NONE = -math.inf
 Floats = Sequence[float] | Vector

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mobench.core.method import Vector, checked_weights
+from mobench.core.registry import find_method
 from mobench.errors import MethodError, UserError
-from mobench.method import Vector, checked_weights
-from mobench.registry import find_method
-
-from .method_steps import direction_of, repeatable, started, step_of, weights_of
+from tests.methods.method_steps import direction_of, repeatable, started, step_of, weights_of
 
 RAW: dict[str, Any] = {"normalization": "none", "rescale": "none"}
 

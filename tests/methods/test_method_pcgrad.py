@@ -4,9 +4,8 @@ import itertools
 
 import numpy as np
 
-from mobench.method import checked_weights
-
-from .method_steps import direction_of, started, step_of, weights_of
+from mobench.core.method import checked_weights
+from tests.methods.method_steps import direction_of, started, step_of, weights_of
 
 GRADIENTS = np.array([[1.0, 0.2, 0.0], [-1.0, 0.5, 0.3], [-0.2, -1.0, 0.4]])
 

@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from mobench.method import checked_weights
-from mobench.registry import find_method, methods
-
-from .method_steps import direction_of, started, step_of, weights_of
+from mobench.core.method import checked_weights
+from mobench.core.registry import find_method, methods
+from tests.methods.method_steps import direction_of, started, step_of, weights_of
 
 ONE_OBJECTIVE = {"pcd": 1.0, "ws": 1.0, "mgda": 1.0, "pcgrad": 1.0, "cagrad": 1.4, "famo": 1.0, "auxinash": 1 / 5}
 

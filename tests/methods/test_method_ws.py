@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from mobench.core.registry import find_method
 from mobench.errors import UserError
-from mobench.registry import find_method
-
-from .method_steps import weights_of
+from tests.methods.method_steps import weights_of
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

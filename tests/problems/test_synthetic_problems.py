@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from mobench.plan import make_groups, make_plans
-from mobench.registry import find_problem
-from mobench.spec import RunSpec
-from mobench.streams import Streams
-from mobench.trainer import train
+from mobench.core.registry import find_problem
+from mobench.core.spec import RunSpec
+from mobench.core.streams import Streams
+from mobench.planning.plan import make_groups, make_plans
+from mobench.training.loop import train
 
 
 def run(suite, **overrides):

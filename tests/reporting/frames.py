@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mobench.contenders import with_contenders
+from mobench.scoring.contenders import with_contenders
 
 
 def run(method, seed, *, instance="a", status="done", problem="toy@1", settings=None, **columns):

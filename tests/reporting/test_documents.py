@@ -1,9 +1,9 @@
 import pandas as pd
 import pytest
 
-from mobench.documents.latex import escape_latex, latex_table
-from mobench.documents.markdown import escape_markdown, markdown_table
-from mobench.documents.sheet import Cell, Sheet, slug, spelled_interval, spelled_number
+from mobench.reporting.latex import escape_latex, latex_table
+from mobench.reporting.markdown import escape_markdown, markdown_table
+from mobench.reporting.sheet import Cell, Sheet, slug, spelled_interval, spelled_number
 
 SHEET = Sheet(
     "mine",

@@ -6,9 +6,9 @@ import pytest
 
 from mobench import UserError
 from mobench.cli import main
-from mobench.results import results_table
-from mobench.store import Store
-from mobench.suite import load_suite
+from mobench.planning.suite import load_suite
+from mobench.scoring.results_table import results_table
+from mobench.store.folder import Store
 
 SYNTHETIC = """
 title: A <test> of | reports

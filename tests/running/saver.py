@@ -8,9 +8,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from mobench.store import Store
+from mobench.store.folder import Store
 from tests.running import trainers
-from tests.running.conftest import make_record
+from tests.running.records import make_record
 
 if __name__ == "__main__":
     store = Store(Path(sys.argv[1]))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from mobench.executor import execute
-from mobench.store import Store
+from mobench.running.executor import execute
+from mobench.store.folder import Store
 from tests.running import trainers
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from mobench import memory
-from mobench.environment import environment, revision
-from mobench.memory import MemoryMeter
+from mobench.running import memory
+from mobench.running.environment import environment, revision
+from mobench.running.memory import MemoryMeter
 
 MEGABYTE = 2**20
 

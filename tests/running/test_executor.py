@@ -11,16 +11,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from mobench.core.spec import RunSpec
 from mobench.errors import UserError
-from mobench.events import Event, Finished, Split, Started, Tally
-from mobench.executor import execute
-from mobench.record import Outcome
-from mobench.slot import WorkerStartError
-from mobench.spec import RunSpec
-from mobench.store import Store
-
-from . import trainers
-from .trainers import spec, specs
+from mobench.running.events import Event, Finished, Split, Started, Tally
+from mobench.running.executor import execute
+from mobench.running.worker_slot import WorkerStartError
+from mobench.store.folder import Store
+from mobench.store.record import Outcome
+from tests.running import trainers
+from tests.running.trainers import spec, specs
 
 HERE, WORKERS = 0, 2
 

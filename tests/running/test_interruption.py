@@ -17,12 +17,11 @@ import psutil
 import pytest
 
 from mobench.errors import UserError
-from mobench.executor import execute
-from mobench.interruption import Interruption, TimeLimitExceeded, time_limited
-from mobench.store import Store
-
-from . import trainers
-from .trainers import spec
+from mobench.running.executor import execute
+from mobench.running.interruption import Interruption, TimeLimitExceeded, time_limited
+from mobench.store.folder import Store
+from tests.running import trainers
+from tests.running.trainers import spec
 
 FOLDER = Path(__file__).parent
 COUNT = 400

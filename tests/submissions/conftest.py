@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from mobench import registry
-from mobench.bundle import parse_bundle
 from mobench.cli import main
+from mobench.core import registry
+from mobench.submissions import parse_bundle
 
 PLUGIN = '''"""Two methods of somebody's own; é and ‖g‖ are not ASCII."""
 

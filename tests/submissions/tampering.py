@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 
-from mobench.bundle.packing import pack
+from mobench.submissions.packing import pack
 
 
 def spell(value):

@@ -3,14 +3,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from mobench.bundle import encode_bundle, findings, limits, parse_bundle
-from mobench.bundle.thinning import thinned
-from mobench.registry import methods
-from mobench.results import results_table
-from mobench.store import Store
-
-from .conftest import run_here
-from .tampering import opened, sealed
+from mobench.core.registry import methods
+from mobench.scoring.results_table import results_table
+from mobench.store.folder import Store
+from mobench.submissions import encode_bundle, findings, limits, parse_bundle
+from mobench.submissions.thinning import thinned
+from tests.submissions.conftest import run_here
+from tests.submissions.tampering import opened, sealed
 
 
 def test_the_same_records_give_the_same_bytes(folder, content, tmp_path):

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from .conftest import run_here, run_mobench
-from .tampering import in_order, opened, renamed, sealed
+from tests.submissions.conftest import run_here, run_mobench
+from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 
 def submit(folder, *arguments, code=0):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from mobench.bundle import findings, parse_bundle
-
-from .tampering import in_order, opened, renamed, sealed
+from mobench.submissions import findings, parse_bundle
+from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 
 def found(manifest, runs):

@@ -6,10 +6,9 @@ from copy import deepcopy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mobench.bundle import BundleError, findings, parse_bundle
-from mobench.bundle.text import is_plain, shown
-
-from .tampering import in_order, opened, renamed, sealed
+from mobench.submissions import BundleError, findings, parse_bundle
+from mobench.submissions.text import is_plain, shown
+from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 few = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
@@ -113,7 +112,7 @@ def test_a_changed_manifest_with_fitting_checksums_never_breaks_the_checks(conte
 @few
 @given(data=st.data())
 def test_a_changed_metric_never_passes_without_new_checksums(content, data):
-    from mobench.bundle.packing import pack
+    from mobench.submissions.packing import pack
 
     from .tampering import spell
 

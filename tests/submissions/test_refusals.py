@@ -8,12 +8,11 @@ from copy import deepcopy
 
 import pytest
 
-from mobench.bundle import BundleError, find_bundles, limits, parse_bundle, read_bundle
-from mobench.bundle.packing import pack
-from mobench.bundle.text import is_plain
 from mobench.errors import UserError
-
-from .tampering import in_order, opened, renamed, sealed, spell
+from mobench.submissions import BundleError, find_bundles, limits, parse_bundle, read_bundle
+from mobench.submissions.packing import pack
+from mobench.submissions.text import is_plain
+from tests.submissions.tampering import in_order, opened, renamed, sealed, spell
 
 
 def refused(content, *words):

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from mobench.bundle import findings, parse_bundle
-from mobench.bundle.comparison import differences, same_setup
-from mobench.bundle.plugin_files import plugin_files
-from mobench.bundle.rerun import CHEAP_SECONDS, draw, rerun
 from mobench.errors import UserError
-
-from .tampering import in_order, opened, renamed, sealed
+from mobench.submissions import findings, parse_bundle
+from mobench.submissions.comparison import differences, same_setup
+from mobench.submissions.plugin_files import plugin_files
+from mobench.submissions.rerun import CHEAP_SECONDS, draw, rerun
+from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 
 @pytest.fixture

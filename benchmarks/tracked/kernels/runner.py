@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from mobench.executor import execute
-from mobench.plan import Plan, make_groups, make_plan
-from mobench.store import Store
-from mobench.suite import load_suite
+from mobench.planning.plan import Plan, make_groups, make_plan
+from mobench.planning.suite import load_suite
+from mobench.running.executor import execute
+from mobench.store.folder import Store
 
 from . import Kernel, built_once
 

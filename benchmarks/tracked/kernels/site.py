@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from mobench.executor import execute
 from mobench.leaderboard.site import SiteOptions, build_site
-from mobench.plan import make_groups
-from mobench.store import Store
+from mobench.planning.plan import make_groups
+from mobench.running.executor import execute
+from mobench.store.folder import Store
 
 from . import Kernel, built_once
 from .runner import tiny_plan

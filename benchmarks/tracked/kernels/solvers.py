@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from mobench import solvers
-from mobench.method import Matrix, Step, checked_weights
-from mobench.registry import find_method
+from mobench.core.method import Matrix, Step, checked_weights
+from mobench.core.registry import find_method
 
 from . import Kernel, built_once
 

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 import mobench
-from mobench.gradients import GradientRows
-from mobench.method import Step, checked_weights
+from mobench.core.method import Step, checked_weights
+from mobench.core.registry import find_method
+from mobench.core.streams import Streams
+from mobench.gradients.gradient_rows import GradientRows
 from mobench.problems.compression import Compression
 from mobench.problems.compression.task import CompressionTask
-from mobench.registry import find_method
-from mobench.streams import Streams
-from mobench.training import Training
-from mobench.workload import TaskWorkload
+from mobench.training.optimizer import Training
+from mobench.training.workload import TaskWorkload
 
 from . import Kernel, built_once
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from mobench.environment import Environment
-from mobench.memory import PeakMemory
-from mobench.record import Outcome, RunRecord
-from mobench.results import results_table
-from mobench.store import Store
+from mobench.scoring.results_table import results_table
+from mobench.store.folder import Store
+from mobench.store.record import Environment, Outcome, PeakMemory, RunRecord
 
 from . import Kernel, built_once
 from .runner import tiny_plan

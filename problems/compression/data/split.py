@@ -7,7 +7,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from mobench.streams import Streams
+from mobench.core.streams import Streams
 
 SPLIT_SEED = 0
 """Every run uses this seed, whatever its own: two runs are always compared on the same images."""

@@ -1,0 +1,1 @@
+"""What a plugin author sees: methods, problems, objectives, settings, streams, and what a run is."""

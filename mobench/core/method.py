@@ -1,0 +1,167 @@
+"""The one interface of a gradient-combining method, and the `Step` it sees.
+
+A method turns what it reads from a `Step` into K weights; the update direction is
+`d = Σ_i w_i g_i`, which a torch optimizer then subtracts. What a method does not read is not
+computed: one that reads only `step.losses` costs a single backward pass of the weighted loss.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mobench.core.settings import Configurable
+from mobench.errors import MethodError, NonFiniteError
+
+if TYPE_CHECKING:
+    import torch
+
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
+
+
+class GradientSource(Protocol):
+    """Where a step's gradients come from; asked only when a method reads them."""
+
+    def gram(self) -> Matrix:
+        """Return the K×K matrix of inner products `<g_i, g_j>` in float64."""
+        ...
+
+    def gradients(self) -> torch.Tensor:
+        """Return the K×n matrix whose rows are the gradients."""
+        ...
+
+
+class Step:
+    """What a method may read at one iteration; gradients are computed when first read."""
+
+    __slots__ = ("_gram", "_source", "gradient_seconds", "iteration", "losses", "lower_bounds", "notes")
+
+    def __init__(
+        self,
+        losses: Vector,
+        source: GradientSource,
+        lower_bounds: Vector | None = None,
+        iteration: int = 0,
+    ) -> None:
+        self.losses = losses
+        """The K objective values (float64), the primary first."""
+        self.lower_bounds = np.full(len(losses), -np.inf) if lower_bounds is None else lower_bounds
+        """A lower bound of each objective, `-inf` where none is known."""
+        self.iteration = iteration
+        """How many steps of this run came before."""
+        self.notes: dict[str, Any] = {}
+        """Diagnostics the method left with `note`."""
+        self.gradient_seconds = 0.0
+        """Time spent on gradients that the method read, which is not the method's own."""
+        self._source = source
+        self._gram: Matrix | None = None
+
+    @property
+    def k(self) -> int:
+        """The number of objectives."""
+        return len(self.losses)
+
+    @property
+    def gram(self) -> Matrix:
+        """The Gram matrix `G[i, j] = <g_i, g_j>` (K×K, float64, read-only use)."""
+        if self._gram is None:
+            started = time.perf_counter()
+            gram = self._source.gram()
+            self.gradient_seconds += time.perf_counter() - started
+            if not np.isfinite(gram).all():
+                raise NonFiniteError(f"the Gram matrix at iteration {self.iteration} is not finite: {gram.tolist()}")
+            self._gram = gram
+        return self._gram
+
+    @property
+    def gradients(self) -> torch.Tensor:
+        """The gradients as rows of a K×n tensor; prefer `gram`, which is K×K whatever n is."""
+        started = time.perf_counter()
+        gradients = self._source.gradients()
+        self.gradient_seconds += time.perf_counter() - started
+        return gradients
+
+    def note(self, **diagnostics: Any) -> None:
+        """Record diagnostics of this step: scalars are averaged over the run, arrays are sampled."""
+        self.notes.update(diagnostics)
+
+
+class Method(Configurable, ABC):
+    """A gradient-combining method. Subclasses must define `weights`; all else is optional."""
+
+    name: ClassVar[str] = ""
+    """The id in the registry; by default the class name in lower case."""
+    version: ClassVar[int] = 1
+    """Raised whenever the method's results change, so that old records are not taken for new."""
+    reference: ClassVar[str] = ""
+    """The paper that defines the method."""
+
+    rng: np.random.Generator
+    """The method's own random stream; the only randomness a method may use."""
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.rng = np.random.default_rng(0)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = vars(cls).get("name") or cls.__name__.lower()
+
+    @classmethod
+    def label(cls) -> str:
+        return cls.name
+
+    @abstractmethod
+    def weights(self, step: Step) -> npt.ArrayLike:
+        """Return the K weights of the update `d = Σ_i w_i g_i`."""
+
+    def direction(self, step: Step) -> torch.Tensor:
+        """Return the update as an n-vector, for what is no linear combination of the gradients.
+
+        The engine calls this instead of `weights` when a subclass overrides it.
+        """
+        raise MethodError(f"{self.name} combines by weights and has no direction of its own")
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        """Forget all state before a run with `k` objectives; `rng` is the run's method stream."""
+        self.rng = rng
+
+    def observe(self, losses_after: Vector) -> None:
+        """See the losses after the update, on the same batch. Overriding it costs a forward pass."""
+
+    @classmethod
+    def overrides(cls, hook: str) -> bool:
+        """Say whether the class defines the optional hook itself."""
+        return getattr(cls, hook) is not getattr(Method, hook)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that changes during a run, as plain copies."""
+        state = {name: value for name, value in vars(self).items() if name not in self.settings}
+        rng = state.pop("rng")
+        return {**copy.deepcopy(state), "rng": copy.deepcopy(rng.bit_generator.state)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; the next step is then bit-identical."""
+        restored = copy.deepcopy(dict(state))
+        generator = np.random.Generator(np.random.PCG64())
+        generator.bit_generator.state = restored.pop("rng")
+        vars(self).update(restored, rng=generator)
+
+
+def checked_weights(method: Method, step: Step) -> Vector:
+    """Ask `method` for its weights and refuse a wrong count or a non-finite value."""
+    weights = np.asarray(method.weights(step), dtype=np.float64)
+    if weights.shape != (step.k,):
+        raise MethodError(f"{method.name} returned weights of shape {weights.shape}; {step.k} numbers are needed")
+    if not np.isfinite(weights).all():
+        raise NonFiniteError(
+            f"{method.name} returned non-finite weights {weights.tolist()} at iteration {step.iteration}"
+        )
+    return weights

@@ -1,0 +1,195 @@
+"""What a problem is: named objectives, a versioned id, and seeded instances to train on."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mobench.core.settings import Configurable, Integer, Setting
+from mobench.core.streams import Streams
+from mobench.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+    from mobench.core.objective import KnownGradient
+
+Constants = dict[str, "torch.Tensor"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The box in which a problem's hypervolume is taken; it belongs to the problem's version."""
+
+    ideal: tuple[float, ...]
+    reference: tuple[float, ...]
+
+
+class Problem(Configurable, ABC):
+    """A family of seeded multi-objective problems. The primary objective comes first."""
+
+    id: ClassVar[str] = ""
+    """Name and version, e.g. `double-well@1`. A changed definition is a new version, never an edit."""
+    reference: ClassVar[str] = ""
+    """Where the problem is defined."""
+    export_options: ClassVar[dict[str, Setting]] = {}
+    """What `export` can be told, by name."""
+
+    @classmethod
+    def label(cls) -> str:
+        return cls.id.partition("@")[0]
+
+    @abstractmethod
+    def objectives(self) -> tuple[str, ...]:
+        """Return the objectives' names, the primary first."""
+
+    def lower_bounds(self, seed: int) -> tuple[float, ...]:
+        """Return a lower bound of each objective of this seed's instance, `-inf` where none is known."""
+        return (-math.inf,) * len(self.objectives())
+
+    def hypervolume_metrics(self) -> tuple[str, ...]:
+        """Return the metrics, all minimised, that make a run's point in objective space."""
+        return tuple(f"loss/{name}" for name in self.objectives())
+
+    def hypervolume_bounds(self) -> Bounds | None:
+        """Return the frozen bounds of `hypervolume_metrics`, None where no hypervolume is defined."""
+        return None
+
+    def pareto_front(self, seed: int) -> npt.NDArray[np.float64] | None:
+        """Return points on the true front (points × objectives) of this seed's instance, if known."""
+        return None
+
+    def seconds_per_step(self, device: str) -> float | None:
+        """Return a stated cost of one step on `cpu` (one core) or `cuda`; None: it is timed by trying a few."""
+        return None
+
+    def prepare(self) -> None:
+        """See to it, once and before the first run starts, that all its runs can: data there and whole.
+
+        What a person must mend is raised as `UserError`; then nothing is run.
+        """
+
+    def export(
+        self, tensors: Mapping[str, torch.Tensor], metrics: Mapping[str, float], out: Path, options: Mapping[str, Any]
+    ) -> str:
+        """Write what a finished run is good for elsewhere, e.g. its network, and say what was written.
+
+        `tensors` is what its `Task.artifact` returned and `metrics` what was recorded; `options` has a
+        value for each of `export_options`.
+        """
+        raise UserError(f"{self.id} has nothing to export")
+
+    def steps_per_epoch(self) -> int:
+        """Return how many steps make an epoch, for plans that count in epochs."""
+        return 1
+
+    def batch_key(self) -> Hashable | None:
+        """Runs with equal keys may train in lockstep as one batch; None means each run alone."""
+        return None
+
+
+class Task(ABC):
+    """One seeded instance of a `TaskProblem`: parameters, data, losses and metrics."""
+
+    parameters: Sequence[torch.Tensor]
+    """The trained tensors, as an optimizer takes them."""
+    steps_per_epoch: int = 1
+    """How many batches make an epoch, for settings that count in epochs."""
+
+    def batches(self) -> Iterator[Any]:
+        """Yield batches without end; by default the problem has no data."""
+        while True:
+            yield None
+
+    @abstractmethod
+    def losses(self, batch: Any) -> Sequence[torch.Tensor | KnownGradient]:
+        """Return the K losses on `batch`: scalars with a graph, or values that know their gradient."""
+
+    def losses_after(self, batch: Any) -> Sequence[float]:
+        """Return the K loss values on `batch` without a graph and without side effects.
+
+        A network with batch statistics must override this so that they do not move.
+        """
+        import torch
+
+        with torch.no_grad():
+            return [float(loss) if isinstance(loss, torch.Tensor) else loss.value for loss in self.losses(batch)]
+
+    @abstractmethod
+    def metrics(self) -> Mapping[str, float]:
+        """Return the evaluation metrics of the finished run, `loss/<objective>` among them."""
+
+    def epoch_metrics(self) -> Mapping[str, Any]:
+        """Return what a run's curves keep at the end of each epoch."""
+        return {}
+
+    def timings(self) -> Mapping[str, float]:
+        """Return what was timed of the finished run, e.g. a network's latency; never part of `metrics`."""
+        return {}
+
+    def artifact(self) -> Mapping[str, torch.Tensor]:
+        """Return the tensors worth keeping of the finished run, e.g. trained weights."""
+        return {}
+
+    def after_update(self, lr: float) -> None:
+        """Do what the problem does after each optimizer step, e.g. a proximal step."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what, besides `parameters`, a checkpoint must hold to resume bit-identically."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+
+
+class TaskProblem(Problem):
+    """A problem whose seeded instances train one at a time: a network, a data stream, a loop."""
+
+    @abstractmethod
+    def start(self, streams: Streams) -> Task:
+        """Return the instance of this seed at its initial parameters."""
+
+
+class VectorProblem(Problem):
+    """A problem over θ ∈ Rⁿ whose values and gradients are closed forms.
+
+    Many such runs train in lockstep: `theta` is B×n, every constant carries a leading dimension B,
+    and one call evaluates all B runs. A row's result must depend on that row alone.
+    """
+
+    @abstractmethod
+    def constants(self, streams: Streams) -> Constants:
+        """Return the numbers that define this seed's instance, as tensors without batch dimension."""
+
+    @abstractmethod
+    def initial(self, constants: Constants, streams: Streams) -> torch.Tensor:
+        """Return the starting point θ_0 ∈ Rⁿ (float64)."""
+
+    @staticmethod
+    @abstractmethod
+    def values(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
+        """Return the B×K objective values at the rows of `theta`."""
+
+    @staticmethod
+    @abstractmethod
+    def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
+        """Return the B×K×n gradients at the rows of `theta`."""
+
+    def measure(self, theta: torch.Tensor, constants: Constants) -> Mapping[str, float]:
+        """Return metrics of one finished run beyond losses and gradient norms (no batch dimension)."""
+        return {}
+
+    def batch_key(self) -> Hashable | None:
+        """Return what must agree for two instances to share a batch: objectives and tensors' shapes.
+
+        By default every whole-number setting is taken to be a size; override it where that is not so.
+        """
+        sizes = (getattr(self, name) for name, setting in self.settings.items() if isinstance(setting, Integer))
+        return (self.id, self.objectives(), *sizes)

@@ -1,0 +1,62 @@
+"""What a run may use of this machine: device, memory format, compiler, and where data lies.
+
+None of it is part of a run's identity: the same spec on another device is the same run. Worker
+processes inherit it through one environment variable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mobench.core.settings import Configurable, flag, real, text
+from mobench.errors import UserError
+
+VARIABLE = "MOBENCH_RESOURCES"
+
+
+class Resources(Configurable):
+    """The machine's side of a run."""
+
+    device: str = text("auto", meaning="a torch device; auto: cuda where there is one, else cpu")
+    channels_last: bool = flag(True, meaning="channels-last memory format for convolutional networks")
+    compile: bool = flag(False, meaning="torch.compile the network")
+    data_root: str = text("data", meaning="folder that holds the data sets")
+    data_download: bool = flag(False, meaning="download what is missing there")
+    checkpoint_seconds: float = real(60.0, low=0.0, meaning="how often a long run saves its state")
+
+    @classmethod
+    def label(cls) -> str:
+        return "resources"
+
+    @property
+    def torch_device(self) -> str:
+        """The torch device that is meant."""
+        import torch
+
+        return self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+
+    def check(self) -> None:
+        """Refuse a device that is not there."""
+        import torch
+
+        if self.device == "auto":
+            return
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError) as error:
+            reason = str(error).partition("\n")[0]
+            raise UserError(f"device={self.device} cannot be used here: {reason}; device=cpu always can") from None
+
+    def export(self) -> None:
+        """Make these the resources of this process and of all it starts."""
+        self.data_root = str(Path(self.data_root).resolve())
+        os.environ[VARIABLE] = json.dumps(self.configuration())
+
+
+def resources() -> Resources:
+    """Return the resources of this process."""
+    stored: dict[str, Any] = json.loads(os.environ.get(VARIABLE, "{}"))
+    return Resources(**stored)

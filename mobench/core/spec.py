@@ -1,0 +1,93 @@
+"""A run is a value: problem, method, training and seed, with an id that is their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from mobench.core.method import Method
+from mobench.core.problem import Problem
+from mobench.core.registry import find_method, find_problem, source_digest
+
+FORMAT = 1
+"""Raised when the meaning of a stored spec changes."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that determines a run's result. Equal specs have equal ids on every machine."""
+
+    problem: str
+    """The versioned id of the problem, e.g. `double-well@1`."""
+    problem_settings: Mapping[str, Any]
+    method: str
+    """Name and version of the method, e.g. `pcd@1`."""
+    method_settings: Mapping[str, Any]
+    training: Mapping[str, Any]
+    seed: int
+    sources: Mapping[str, str]
+    """sha256 of the files of plugins that do not ship with mobench."""
+
+    @classmethod
+    def of(cls, problem: Problem, method: Method, training: Mapping[str, Any], seed: int) -> RunSpec:
+        """Describe the run of `method` on `problem`; every setting is spelled out, defaults too."""
+        digests = {"method": source_digest(type(method)), "problem": source_digest(type(problem))}
+        return cls(
+            problem=problem.id,
+            problem_settings=problem.configuration(),
+            method=f"{method.name}@{method.version}",
+            method_settings=method.configuration(),
+            training=dict(training),
+            seed=seed,
+            sources={role: digest for role, digest in digests.items() if digest is not None},
+        )
+
+    @property
+    def canonical(self) -> str:
+        """The spec as JSON with sorted keys and one spelling for every number."""
+        return _canonical({"format": FORMAT, **{name: getattr(self, name) for name in self.__dataclass_fields__}})
+
+    @cached_property
+    def id(self) -> str:
+        """The run's id: the sha256 of its canonical JSON."""
+        return hashlib.sha256(self.canonical.encode()).hexdigest()
+
+    @property
+    def configuration(self) -> RunSpec:
+        """The same spec without its seed: runs that differ in the seed alone share it."""
+        return replace(self, seed=-1)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunSpec:
+        """Restore a spec from its stored form."""
+        fields: dict[str, Any] = {name: data[name] for name in cls.__dataclass_fields__}
+        for name, value in fields.items():
+            if isinstance(value, Mapping):
+                fields[name] = _tuples(value)
+        return cls(**fields)
+
+    def build_problem(self) -> Problem:
+        """Return the problem with this spec's settings."""
+        return find_problem(self.problem)(**self.problem_settings)
+
+    def build_method(self) -> Method:
+        """Return the method with this spec's hyperparameters."""
+        return find_method(self.method.partition("@")[0])(**self.method_settings)
+
+
+def hash_of(value: Any) -> str:
+    """Return the sha256 of a value's canonical JSON."""
+    return hashlib.sha256(_canonical(value).encode()).hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON turns tuples into lists; settings use tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}

@@ -1,0 +1,170 @@
+"""One gradient, held as blocks: one tensor per parameter, None where it is zero.
+
+Keeping blocks instead of one flat vector saves a copy of every gradient, and lets a gradient that is
+known in closed form be recomputed block by block instead of being stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from mobench.core.objective import KnownGradient
+from mobench.errors import UserError
+from mobench.gradients import cpu_kernels
+
+Blocks = list[Tensor | None]
+
+
+class Row(Protocol):
+    """A gradient as blocks; a block is `unit` times the true gradient."""
+
+    unit: float
+    owned: bool
+    """Whether a block's memory may be overwritten once the row is used up."""
+
+    def block(self, index: int) -> Tensor | None:
+        """Return the block of parameter number `index`."""
+        ...
+
+
+class StoredRow:
+    """A gradient whose blocks are in memory."""
+
+    def __init__(self, blocks: Blocks, unit: float, *, owned: bool) -> None:
+        self.blocks = blocks
+        self.unit = unit
+        self.owned = owned
+
+    def block(self, index: int) -> Tensor | None:
+        """Return the stored block."""
+        return self.blocks[index]
+
+
+class Scratch:
+    """Memory for one block of any parameter, kept because new memory costs more than the closed form."""
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self._layouts = [torch.empty_like(parameter, device="meta") for parameter in parameters]
+        self._longest = max(parameter.numel() for parameter in parameters)
+        self._memory: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+
+    def block(self, index: int, parameter: Tensor) -> Tensor:
+        """Return memory with the shape and layout of parameter number `index`."""
+        kind = (parameter.device, parameter.dtype)
+        if kind not in self._memory:
+            self._memory[kind] = torch.empty(self._longest, dtype=parameter.dtype, device=parameter.device)
+        layout = self._layouts[index]
+        return self._memory[kind].as_strided(layout.shape, layout.stride())
+
+
+class KnownRow:
+    """A gradient in closed form, computed whenever a block is asked for, in `scratch` if it can make use of it."""
+
+    unit = 1.0
+    owned = False
+
+    def __init__(self, objective: KnownGradient, parameters: Sequence[Tensor], scratch: Scratch) -> None:
+        self._objective = objective
+        self._parameters = parameters
+        self._scratch = scratch
+        self._in_place = type(objective).gradient_into is not KnownGradient.gradient_into
+
+    def block(self, index: int) -> Tensor | None:
+        """Compute the block; it is valid until the next one is asked for."""
+        parameter = self._parameters[index]
+        if self._in_place:
+            block = self._objective.gradient_into(index, self._scratch.block(index, parameter))
+        else:
+            block = self._objective.gradient(index)
+        if block is not None and block.shape != parameter.shape:
+            raise UserError(
+                f"{type(self._objective).__name__}.gradient({index}) has shape {tuple(block.shape)}; "
+                f"parameter {index} has shape {tuple(parameter.shape)}"
+            )
+        return block
+
+
+def split(vector: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
+    """Cut an n-vector into views with the parameters' shapes."""
+    pieces = torch.split(vector, [parameter.numel() for parameter in parameters])
+    return [piece.view(parameter.shape) for piece, parameter in zip(pieces, parameters, strict=True)]
+
+
+def given_rows(
+    gradients: Tensor | Sequence[Sequence[Tensor | None]], parameters: Sequence[Tensor], unit: float
+) -> list[StoredRow]:
+    """Return rows over gradients that the caller computed: a K×n tensor, or K lists of blocks."""
+    rows: list[Blocks]
+    if isinstance(gradients, Tensor):
+        n = sum(parameter.numel() for parameter in parameters)
+        if gradients.ndim != 2 or gradients.shape[1] != n:
+            raise UserError(
+                f"gradients has shape {tuple(gradients.shape)}; the parameters have {n} entries, so (K, {n}) is needed"
+            )
+        rows = [[*split(row, parameters)] for row in gradients.detach().contiguous()]
+    else:
+        rows = [[None if block is None else block.detach() for block in row] for row in gradients]
+    if not rows:
+        raise UserError("gradients is empty; it takes one gradient for each objective")
+    for number, row in enumerate(rows):
+        _check_blocks(number, row, parameters)
+    return [StoredRow(row, unit, owned=False) for row in rows]
+
+
+def _check_blocks(number: int, row: Blocks, parameters: Sequence[Tensor]) -> None:
+    if len(row) != len(parameters):
+        raise UserError(f"gradients[{number}] has {len(row)} tensors; there are {len(parameters)} parameters")
+    for index, (block, parameter) in enumerate(zip(row, parameters, strict=True)):
+        if block is not None and (block.shape != parameter.shape or block.device != parameter.device):
+            raise UserError(
+                f"gradients[{number}][{index}] has shape {tuple(block.shape)} on {block.device}; "
+                f"parameter {index} has shape {tuple(parameter.shape)} on {parameter.device}"
+            )
+
+
+def flat(block: Tensor | None, parameter: Tensor) -> Tensor | None:
+    """Return the block as a vector in the parameter's memory order, a view where the block has that order."""
+    if block is None:
+        return None
+    channels_last = parameter.ndim == 4 and not parameter.is_contiguous()
+    return (block.permute(0, 2, 3, 1) if channels_last else block).reshape(-1)
+
+
+def weighted_sum(terms: Iterable[tuple[Row, float]], index: int, parameter: Tensor) -> Tensor | None:
+    """Return `Σ factor · block` over the terms, or None where all blocks are zero.
+
+    Taken in float32 where the parameter is narrower. The first block is overwritten if it is owned.
+    """
+    working = parameter.dtype if parameter.dtype.itemsize >= 4 else torch.float32
+    total: Tensor | None = None
+    scale, further = 1.0, []
+    for row, factor in terms:
+        if total is not None and factor == 0.0:
+            continue
+        block = row.block(index)
+        if block is None:
+            continue
+        if total is not None:
+            further.append((block, factor))
+        elif row.owned and block.dtype == working:
+            total, scale = block, factor
+        else:
+            total = block.to(working) * factor
+    if total is None:
+        return None
+    if not cpu_kernels.add_in_place(total, scale, further):
+        if scale != 1.0:
+            total.mul_(scale)
+        for block, factor in further:
+            total.add_(block, alpha=factor)
+    return total.to(parameter.dtype)
+
+
+def all_finite(blocks: Iterable[Tensor | None]) -> bool:
+    """Say whether no block holds an infinite number or a NaN."""
+    flags = [torch.isfinite(block).all() for block in blocks if block is not None]
+    return not flags or bool(torch.stack([flag.to(flags[0].device) for flag in flags]).all())

@@ -1,0 +1,1 @@
+"""From a suite file and overrides to run specs."""

@@ -1,0 +1,84 @@
+"""Performance profiles: the share of contests in which a contender is within a factor of the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+from mobench.scoring.indicators.performance import performance_profile, performance_ratios
+from mobench.scoring.ranked_contenders import ranked_field
+from mobench.scoring.standings import Contest
+
+from .panels import add_legend, in_order, panels
+from .source import Source
+from .style import method_styles
+
+WIDEST = 100.0
+"""Ratios beyond are not drawn: who is a hundred times worse is as good as failed. The data has them."""
+COLUMNS = ["contender", "ratio", "mean", "blocks", "contests", "suites"]
+
+
+def data(source: Source) -> pd.DataFrame:
+    """Return the profiles over the suite's contests; empty with fewer than two."""
+    found = source.contests
+    return in_order(frame_of(found), source.order) if len(found) > 1 else pd.DataFrame()
+
+
+def frame_of(contests: Sequence[Contest]) -> pd.DataFrame:
+    """Return the steps of every contender's profile, over the contests that all ranked contenders entered.
+
+    `mean` is the share of blocks (contest and seed) whose ratio to the best is at most `ratio`. Each suite has the same
+    weight, in it each contest, in it each seed. A failure has no finite ratio, so a profile that stays below 1 tells
+    how much failed.
+    """
+    field = ranked_field(sorted(contests, key=lambda contest: contest.key))
+    names = list(field.contenders)
+    ratios, weights = [], []
+    sizes = pd.Series([contest.suite for contest in field.contests], dtype=object).value_counts()
+    for contest in field.contests:
+        found = performance_ratios(contest.values[names].to_numpy(), contest.best)
+        ratios.append(found)
+        weights += [1.0 / (len(found) * sizes[contest.suite])] * len(found)
+    if not ratios:
+        return pd.DataFrame(columns=COLUMNS)
+    table, share = np.vstack(ratios), np.array(weights)
+    usable = ~np.isnan(table).any(axis=1)
+    if not usable.any():
+        return pd.DataFrame(columns=COLUMNS)
+    counts = {"blocks": int(usable.sum()), "contests": len(field.contests), "suites": len(sizes)}
+    rows = []
+    for name, (steps, height) in zip(names, performance_profile(table[usable], share[usable]), strict=True):
+        rows += [{"contender": name, "ratio": x, "mean": y, **counts} for x, y in zip(steps, height, strict=True)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    """Draw each profile as steps over a logarithmic factor, with a marker at its start and near its end."""
+    widest = min(WIDEST, 1.15 * max(1.5, float(frame["ratio"].max())))
+    suites, count = int(frame["suites"].iloc[0]), int(frame["contests"].iloc[0])
+    blocks = int(frame["blocks"].iloc[0])
+    of = f"{count} contests of {suites} suites" if suites > 1 else f"{count} contests"
+    figure, (axis,) = panels([f"{of}, {blocks} pairs of contest and seed"], width=5.2, height=3.4)
+    for place, (name, style) in enumerate(method_styles(frame["contender"]).items()):
+        steps = frame[(frame["contender"] == name) & (frame["ratio"] <= widest)].sort_values("ratio")
+        x, y = [*steps["ratio"], widest], [*steps["mean"], steps["mean"].iloc[-1]]
+        axis.step(x, y, where="post", color=style.color, linestyle=style.linestyle)
+        # Profiles often end at the same height: their markers stand side by side, not on top of each other.
+        for at in (1.0, widest ** (1.0 - 0.035 * place)):
+            height = steps.loc[steps["ratio"] <= at, "mean"].iloc[-1]
+            axis.plot(
+                at, height, style.marker, color=style.color, markeredgecolor="white", markeredgewidth=0.5,
+                clip_on=False, zorder=4,
+            )  # fmt: skip
+    axis.set(
+        xscale="log", xlim=(1.0, widest), ylim=(-0.02, 1.04), xlabel="factor to the best", ylabel="share of contests"
+    )
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if widest <= 50 else (1.0,)))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    add_legend(figure, frame)
+    return figure

@@ -1,0 +1,70 @@
+"""A table that is ready to be printed, whatever the format: texts in cells, and the numbers behind them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from mobench.reporting.terminal import number
+
+INTERVALS = "In brackets: 95 % bootstrap interval over seeds."
+MARKED = "Bold: the best, and all that the seeds cannot tell from it (paired t-interval, 95 %)."
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, and whether it is among the best of its row."""
+
+    text: str
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table of a document."""
+
+    name: str
+    """The stem of its files."""
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    data: pd.DataFrame | None
+    """Every number behind the cells, in full precision: the CSV file. None where another sheet holds them."""
+    notes: tuple[str, ...] = ()
+
+
+def reading_notes(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Say what brackets and bold mean in a table made of `frame`, whose columns `n` and `low` are over seeds."""
+    if not frame["low"].notna().any():
+        return ("Bold: the best. One seed says nothing about noise.",)
+    return (INTERVALS, MARKED)
+
+
+def slug(text: str) -> str:
+    """Return a text as the stem of a file; what tells numbers apart (`=`, `.`, `+`, `-`) is kept."""
+    return re.sub(r"[^a-z0-9=.+-]+", "-", text.lower()).strip("-.")
+
+
+def cells(texts: Sequence[str]) -> tuple[Cell, ...]:
+    """Return plain cells."""
+    return tuple(Cell(text) for text in texts)
+
+
+def spelled_number(value: Any, decimals: int | None = None) -> str:
+    """Return a number with so many decimals, by default with four significant digits; a dash if there is none."""
+    if decimals is None or not isinstance(value, float) or math.isnan(value):
+        return number(value)
+    return f"{value:.{decimals}f}"
+
+
+def spelled_interval(mean: float, low: float, high: float, decimals: int | None = None) -> str:
+    """Return `mean [low, high]`, or the mean alone where there is no interval."""
+    if math.isnan(mean) or math.isnan(low):
+        return spelled_number(mean, decimals)
+    ends = ", ".join(spelled_number(end, decimals) for end in (low, high))
+    return f"{spelled_number(mean, decimals)} [{ends}]"

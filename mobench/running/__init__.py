@@ -1,0 +1,1 @@
+"""Executors, worker processes, the machine, progress and interruption."""

@@ -1,0 +1,22 @@
+"""Imported once by the fork server, so that every worker process starts with everything in memory."""
+
+import importlib
+import os
+import pkgutil
+from pathlib import Path
+
+import torch
+
+import mobench.training.loop  # noqa: F401 - imported for what it loads
+from mobench.running.fork_server import READY
+
+# The first optimizer makes torch load its compiler: nearly two seconds and 150 MB, here once for all.
+torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+
+# What ships with mobench; plugins from elsewhere may not survive a fork and are left to the workers.
+for name in ("mobench.methods", "mobench.problems"):
+    for module in pkgutil.iter_modules(importlib.import_module(name).__path__, f"{name}."):
+        importlib.import_module(module.name)
+
+if READY in os.environ and Path(os.environ[READY]).parent.is_dir():
+    Path(os.environ[READY]).touch()

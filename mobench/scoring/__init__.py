@@ -1,0 +1,1 @@
+"""The results table, indicators, selection, ranking and published numbers."""

@@ -1,0 +1,80 @@
+"""Who stands in a table and where: contenders made of methods, short names of problem instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from mobench.core.registry import methods
+from mobench.errors import unknown
+
+
+def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the table with the columns `contender` and `instance_label`, its instances in the order of their settings.
+
+    A contender is a method with its whole sweep. The settings in `split`, e.g. `method.form`, make
+    different contenders of one method: `ws` and `ws(form=penalty)`, named by what is not the default.
+    """
+    accepted = {f"method.{setting}" for method in methods().values() for setting in method.settings}
+    for setting in split:
+        if setting not in accepted:
+            raise unknown("setting in split", setting, accepted)
+    if not len(table):
+        return table
+    settings = [setting.removeprefix("method.") for setting in split if setting in table]
+    labels = instance_labels(table)
+    contended = table.assign(
+        contender=[_contender(row, settings) for row in table.to_dict("records")],
+        instance_label=table["instance"].map(labels),
+    )
+    places = {instance: place for place, instance in enumerate(labels)}
+    return contended.sort_values("instance", key=lambda column: column.map(places), kind="stable", ignore_index=True)
+
+
+def instance_labels(table: pd.DataFrame) -> dict[str, str]:
+    """Return a name for every problem instance: the problem, and the settings in which its instances differ."""
+    labels: dict[str, str] = {}
+    names = table.drop_duplicates("problem")["problem"].str.partition("@")[0]
+    for id_, runs in table.groupby("problem", sort=False):
+        name = str(id_).partition("@")[0]
+        if (names == name).sum() > 1:
+            name = str(id_)
+        instances = runs.drop_duplicates("instance")
+        columns = [str(column) for column in instances if str(column).startswith(("problem.", "training."))]
+        varied = [column for column in columns if instances[column].map(str).nunique() > 1]
+        rows = instances.sort_values(varied).to_dict("records") if varied else instances.to_dict("records")
+        found = {row["instance"]: _label(name, row, varied, spelled) for row in rows}
+        if len(set(found.values())) < len(found):  # numbers that differ beyond the digits usually shown
+            found = {row["instance"]: _label(name, row, varied, str) for row in rows}
+        labels |= found
+    return labels
+
+
+def ordered_contenders(table: pd.DataFrame, listed: Iterable[str]) -> list[str]:
+    """Return the contenders in the order in which a suite lists their methods, others after them."""
+    order = list(listed)
+    found = table.drop_duplicates("contender")[["contender", "method"]].to_dict("records")
+    found.sort(key=lambda row: (order.index(row["method"]) if row["method"] in order else len(order), row["contender"]))
+    return [str(row["contender"]) for row in found]
+
+
+def spelled(value: Any) -> str:
+    """Return a setting's value as it is written in labels."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callable[[Any], str]) -> str:
+    parts = [f"{column.partition('.')[2]}={spell(row[column])}" for column in varied]
+    return f"{name}: {', '.join(parts)}" if parts else name
+
+
+def _contender(row: dict[Any, Any], settings: Sequence[str]) -> str:
+    declared = methods()[row["method"]].settings if row["method"] in methods() else {}
+    changed = [
+        f"{name}={spelled(row[f'method.{name}'])}"
+        for name in settings
+        if name in declared and row[f"method.{name}"] != declared[name].default
+    ]
+    return f"{row['method']}({', '.join(changed)})" if changed else str(row["method"])

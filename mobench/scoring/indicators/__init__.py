@@ -1,0 +1,1 @@
+"""Indicators: pure functions on arrays, from hypervolume to rank tests."""

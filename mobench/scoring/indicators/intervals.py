@@ -1,0 +1,72 @@
+"""Mean, standard deviation and a bootstrap 95 % interval over seeds.
+
+The interval is the percentile bootstrap of the mean: the 2.5 % and 97.5 % quantiles of the means of
+`RESAMPLES` samples of size n drawn with replacement. Draws are seeded and the sample is sorted first,
+so the interval depends on the numbers alone, not on their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from mobench.errors import NonFiniteError, UserError
+
+RESAMPLES = 10_000
+"""How many bootstrap samples are drawn."""
+LEVEL = 0.95
+"""The nominal coverage of the interval."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number over n seeds. What one seed cannot tell is None, not zero."""
+
+    mean: float
+    sd: float | None
+    """The sample standard deviation (divisor n − 1); None for n = 1."""
+    low: float | None
+    high: float | None
+    """The bootstrap interval [low, high]; None for n = 1."""
+    n: int
+
+
+def interval(values: Iterable[float]) -> Interval:
+    """Return mean, deviation and interval of one number per seed.
+
+    No values raise `UserError`, a NaN or an infinity `NonFiniteError`. Equal values have sd 0 and an
+    interval of length 0.
+    """
+    sample = np.sort(np.asarray(list(values), dtype=np.float64))
+    if sample.ndim != 1 or not sample.size:
+        raise UserError(f"an interval of values of shape {sample.shape} is not defined; accepted: at least one number")
+    if not np.isfinite(sample).all():
+        raise NonFiniteError(f"an interval over seeds needs finite values, not {sample.tolist()}")
+    n = int(sample.size)
+    if n == 1:
+        return Interval(float(sample[0]), None, None, None, 1)
+    if sample[0] == sample[-1]:
+        constant = float(sample[0])
+        return Interval(constant, 0.0, constant, constant, n)
+    tail = (1.0 - LEVEL) / 2.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Rounding can push a mean of nearly equal values out of their range; clipping brings it back.
+        mean = float(np.clip(sample.mean(), sample[0], sample[-1]))
+        sd = float(sample.std(ddof=1))
+        low, high = np.clip(np.quantile(_resampling(n) @ sample, [tail, 1.0 - tail]), sample[0], sample[-1]).tolist()
+    if not np.isfinite([mean, sd, low, high]).all():
+        raise NonFiniteError(f"the values {sample.tolist()} are too large for a finite mean and deviation")
+    return Interval(mean, sd, min(low, mean), max(high, mean), n)
+
+
+@lru_cache(maxsize=8)
+def _resampling(n: int) -> npt.NDArray[np.float64]:
+    """Return the weights of each of n values in each bootstrap sample (`RESAMPLES` × n, rows sum to 1)."""
+    counts = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=RESAMPLES)
+    weights: npt.NDArray[np.float64] = counts / n
+    weights.flags.writeable = False
+    return weights

@@ -1,0 +1,67 @@
+"""Small questions to a results table: which rows, which number, taken how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mobench.core.registry import methods, problems
+from mobench.errors import UserError, unknown
+
+Numbers = "pd.Series[float]"
+
+AGGREGATES: dict[str, Callable[[Any], float]] = {
+    "mean": lambda values: float(values.mean()),
+    "median": lambda values: float(values.median()),
+    "max": lambda values: float(values.max()),
+    "min": lambda values: float(values.min()),
+    "sum": lambda values: float(values.sum()),
+    "spread": lambda values: float(values.max() - values.min()),
+}
+"""How many numbers become one."""
+
+
+def select(table: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the finished rows whose columns have the given values; a list means any of them."""
+    kept = table["status"] == "done"
+    for column, wanted in where.items():
+        if not has_column(table, column):
+            return table.iloc[:0]
+        options = wanted if isinstance(wanted, list) else [wanted]
+        matches = pd.Series(False, index=table.index)
+        for option in options:
+            matches |= table[column].map(lambda value, option=option: _equal(value, option))
+        kept &= matches
+    return table[kept]
+
+
+def has_column(table: pd.DataFrame, column: str) -> bool:
+    """Say whether the results have a column; a setting of a method or problem that was not run is no mistake."""
+    owners = {"method": methods().values(), "problem": problems().values()}
+    kind, _, setting = column.partition(".")
+    if column in table:
+        return True
+    if any(setting in owner.settings for owner in owners.get(kind, ())):
+        return False
+    raise unknown("column", column, (str(known) for known in table.columns))
+
+
+def aggregate(rows: pd.DataFrame, column: str, over: str, by: str | None = None) -> list[float]:
+    """Return the aggregate of a column, one number per value of `by` (or one in all)."""
+    if over not in AGGREGATES:
+        raise unknown("aggregate", over, AGGREGATES)
+    if column not in rows:
+        raise UserError(f"there is no column '{column}' in these results")
+    groups = [rows] if by is None else [group for _, group in rows.groupby(by)]
+    return [AGGREGATES[over](group[column].dropna()) for group in groups if len(group)]
+
+
+def _equal(value: Any, wanted: Any) -> bool:
+    numbers = (int, float, np.integer, np.floating)
+    if isinstance(value, numbers) and isinstance(wanted, numbers):
+        return math.isclose(value, wanted, rel_tol=1e-9)  # called for every cell, where numpy.isclose is slow
+    return bool(value == wanted)

@@ -1,0 +1,76 @@
+"""Stored records as one table: a row per run, a column per setting, metric and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from mobench.core.registry import methods, problems
+from mobench.core.settings import Configurable
+from mobench.core.spec import hash_of
+from mobench.store.record import RunRecord
+
+DONE = "done"
+
+
+def results_table(records: Iterable[RunRecord]) -> pd.DataFrame:
+    """Return one row per run, failed runs too.
+
+    Columns: `id`, `problem`, `method`, `seed`, `status`; `problem.<setting>`, `method.<setting>` and
+    `training.<setting>`; `configuration` (equal for runs that differ in the seed alone) and `instance`
+    (equal for runs of the same problem and training, whatever the method); the metrics
+    under their own names; `diagnostic/<name>` (mean over steps) and `total/<name>`; the costs.
+    """
+    rows = [_row(record) for record in records]
+    if not rows:
+        return pd.DataFrame()
+    table = pd.DataFrame(rows)
+    texts = [column for column, kind in table.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    # pandas' own strings are slow at many small selections; the copy is in one piece again
+    table = table.astype(dict.fromkeys(texts, object)).copy()
+    return table.sort_values(["problem", "method", "seed", "id"], ignore_index=True)
+
+
+def _row(record: RunRecord) -> dict[str, Any]:
+    spec, outcome = record.spec, record.outcome
+    return {
+        "id": record.id,
+        "problem": spec.problem,
+        "method": spec.method.partition("@")[0],
+        "method_label": _label(spec.method, spec.method_settings, methods()),
+        "problem_label": _label(spec.problem, spec.problem_settings, problems()),
+        "seed": spec.seed,
+        "status": outcome.status,
+        "configuration": spec.configuration.id,
+        "instance": hash_of([spec.problem, spec.problem_settings, spec.training]),
+        **_flat("problem", spec.problem_settings),
+        **_flat("method", spec.method_settings),
+        **_flat("training", spec.training),
+        **outcome.metrics,
+        **{f"diagnostic/{name}": value["mean"] for name, value in outcome.diagnostics.items()},
+        **{f"total/{name}": value["total"] for name, value in outcome.diagnostics.items()},
+        **outcome.timings,
+        "backward_passes": outcome.backward_passes,
+        "peak_memory": record.peak_memory,
+        "failed_at_step": outcome.failed_at_step,
+        "error": outcome.error,
+    }
+
+
+def _flat(prefix: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}.{name}": list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+
+
+def _label(name: str, settings: Mapping[str, Any], known: Mapping[str, type[Configurable]]) -> str:
+    """Return a name with the settings that differ from their defaults."""
+    owner = known.get(name) or known.get(name.partition("@")[0])
+    declared = owner.settings if owner else {}
+    changed = [
+        f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
+        for key, value in settings.items()
+        if key not in declared or declared[key].default != value
+    ]
+    plain = name.partition("@")[0]
+    return f"{plain}({', '.join(changed)})" if changed else plain

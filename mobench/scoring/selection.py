@@ -1,0 +1,183 @@
+"""Selection: one configuration of each method's sweep, chosen on one metric and reported on another.
+
+For every problem instance and method, the configuration with the best mean over seeds of the
+`select` metric (measured on validation data) is chosen, and the `value` metric (measured on test
+data) of that configuration is reported. With `select` = `value` this is selection on the test data.
+
+- A configuration that lacks a seed of the instance (failed there, or not run yet) ranks below all
+  configurations that have every seed; among those that lack some, fewer missing seeds rank higher.
+- A method without any finished run stays in the table: it has failed, with n = 0.
+- The best method and all that the seeds cannot tell from it are marked. Values are paired by seed and
+  compared by a t-interval of their differences: unlike the bootstrap it keeps its level at three seeds.
+  With one seed there is no interval, and only equal values share the mark. A method whose chosen
+  configuration lacks a seed is never marked, so that nobody gains by failing on hard seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from mobench.errors import unknown
+from mobench.scoring.contenders import spelled
+from mobench.scoring.indicators.intervals import LEVEL, interval
+
+Direction = Literal["max", "min"]
+SELECTIONS = ("validation", "test")
+"""What configurations are selected on; `test` is the paper's way."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Which metric chooses, which is reported, and which way each is better."""
+
+    value: str
+    select: str
+    best: Direction = "max"
+    select_best: Direction = "max"
+    fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Methods that are not selected but shown at given settings, e.g. `{pcd: {tau: 0.02}}`."""
+
+    def candidates(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return the runs that may be chosen: all, or those at the settings that are fixed for their method."""
+        kept = pd.Series(True, index=runs.index)
+        for method, settings in self.fixed.items():
+            matches = runs["method"] == method
+            for setting, value in settings.items():
+                column = f"method.{setting}"
+                matches &= runs[column] == value if column in runs else False
+            kept &= matches | (runs["method"] != method)
+        return runs[kept]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The chosen configuration of one method on one problem instance."""
+
+    configuration: str | None
+    """The id of the configuration; None where no run finished."""
+    label: str
+    """The settings that were swept, or else those that differ from their defaults."""
+    values: Mapping[int, float]
+    """The reported metric by seed."""
+    score: float
+    """The mean over seeds of the metric that chose."""
+    tried: int
+    runs: int
+    failed: int
+    missing: int
+    """How many of the instance's seeds the chosen configuration lacks."""
+
+
+def selected_configurations(table: pd.DataFrame, criterion: Criterion, by: str = "method") -> pd.DataFrame:
+    """Return one row per problem instance and method (or another column `by`).
+
+    Columns: `instance`, `by`, `configuration`, `chosen` (its settings), `score`, `tried` configurations,
+    `runs` and `failed` of the whole sweep, `missing` seeds of the chosen one; `mean`, `sd`, `low`, `high`
+    and `n` of the reported metric, NaN where undefined; `best`, true for the best and its ties.
+    Instances in which no finished run has the metrics are left out.
+    """
+    table = _with_metrics(table, criterion)
+    rows: list[dict[str, Any]] = []
+    for instance, members in table.groupby("instance", sort=False):
+        done = members[members["status"] == "done"]
+        if len(done) and not len(_usable(done, criterion)):
+            continue
+        chosen = {name: choose(runs, criterion, members["seed"]) for name, runs in members.groupby(by, sort=False)}
+        whole = {name: found.values for name, found in chosen.items() if not found.missing}
+        marked = best_and_tied(whole, criterion.best)
+        for name, found in chosen.items():
+            rows.append({"instance": instance, by: name, **_columns(found), "best": name in marked})
+    return pd.DataFrame(rows)
+
+
+def choose(runs: pd.DataFrame, criterion: Criterion, seeds: pd.Series[int]) -> Selected:
+    """Choose among one method's runs on one instance, whose methods ran on `seeds`."""
+    candidates = criterion.candidates(runs)
+    wanted = seeds.nunique()
+    usable = _usable(candidates, criterion)
+    counts = {
+        "tried": candidates["configuration"].nunique(),
+        "runs": len(candidates),
+        "failed": int((candidates["status"] != "done").sum()),
+    }
+    each = runs.drop_duplicates("configuration")
+    settings = [str(column) for column in runs if str(column).startswith("method.")]
+    swept = [column for column in settings if each[column].map(str).nunique() > 1]
+    sign = 1.0 if criterion.select_best == "max" else -1.0
+    ranked = []
+    for configuration, members in usable.groupby("configuration"):
+        score = float(members[criterion.select].astype(float).mean())
+        ranked.append((wanted - len(members), -sign * score, _settings(members, swept), str(configuration)))
+    if not ranked:
+        return Selected(None, "", {}, math.nan, missing=wanted, **counts)
+    missing, score, label, configuration = min(ranked)
+    members = usable[usable["configuration"] == configuration]
+    values = {int(seed): float(value) for seed, value in zip(members["seed"], members[criterion.value], strict=True)}
+    return Selected(configuration, label, values, -sign * score, missing=missing, **counts)
+
+
+def best_and_tied(values: Mapping[Any, Mapping[int, float]], best: Direction) -> set[Any]:
+    """Return the best of several methods' values by seed, and all that cannot be told from it."""
+    means = {name: float(np.mean(list(by_seed.values()))) for name, by_seed in values.items() if by_seed}
+    if not means:
+        return set()
+    winner = (max if best == "max" else min)(means, key=means.__getitem__)
+    return {name for name in means if tied(values[winner], values[name])}
+
+
+def tied(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
+    """Say whether the paired t-interval (95 %) of the differences at equal seeds holds zero."""
+    differences = np.array([first[seed] - second[seed] for seed in first])
+    n = len(differences)
+    mean = abs(float(differences.mean()))
+    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    if spread == 0.0:
+        return mean == 0.0
+    from scipy.stats import t
+
+    return mean <= float(t.ppf(0.5 + LEVEL / 2.0, n - 1)) * spread / math.sqrt(n)
+
+
+def _with_metrics(table: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
+    """Refuse a metric that no finished run has; where no run finished there are no metrics at all."""
+    for metric in {criterion.value, criterion.select} - set(table.columns):
+        if (table["status"] == "done").any():
+            raise unknown("metric", metric, (str(column) for column in table.columns))
+        table = table.assign(**{metric: math.nan})
+    return table
+
+
+def _usable(runs: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
+    """Return the finished runs that have both metrics."""
+    finite = np.isfinite(runs[[criterion.value, criterion.select]].to_numpy(dtype=np.float64)).all(axis=1)
+    usable: pd.DataFrame = runs[runs["status"].eq("done").to_numpy() & finite]
+    return usable
+
+
+def _settings(runs: pd.DataFrame, swept: list[str]) -> str:
+    """Return how the configuration of these runs differs from the others of its sweep."""
+    if not swept:
+        return str(runs["method_label"].iloc[0]).partition("(")[2].removesuffix(")") or "default"
+    return ", ".join(f"{column.removeprefix('method.')}={spelled(runs[column].iloc[0])}" for column in swept)
+
+
+def _columns(found: Selected) -> dict[str, Any]:
+    numbers = interval(found.values.values()) if found.values else None
+    spread = {name: getattr(numbers, name, None) for name in ("mean", "sd", "low", "high")}
+    return {
+        "configuration": found.configuration,
+        "chosen": found.label,
+        "score": found.score,
+        "tried": found.tried,
+        "runs": found.runs,
+        "failed": found.failed,
+        "missing": found.missing,
+        **{name: math.nan if value is None else value for name, value in spread.items()},
+        "n": len(found.values),
+    }

@@ -1,0 +1,186 @@
+"""Standings: contenders ranked over contests, with intervals, wins and tests.
+
+At every seed of every contest the contenders are ranked by value. A rank in a contest is
+the mean over its seeds, a rank in a suite the mean over its contests, the mean rank the mean over suites: every
+suite counts the same, however many instances it has.
+
+The tests need independent blocks. Instances of one suite are variations of one problem, so over several suites
+the blocks are the suites; within a single suite they are its contests, and a finding is about that suite.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mobench.scoring.contests import Contest, contests
+from mobench.scoring.indicators.ranks import LEVEL, cliques, critical_difference, friedman_p_value, ranks_of
+from mobench.scoring.ranked_contenders import Field, ranked_field
+from mobench.scoring.selection import tied
+
+__all__ = ["Contest", "Standings", "contests", "outcome", "standings"]
+
+Array = npt.NDArray[np.float64]
+COLUMNS = (
+    "contender", "ranked", "mean_rank", "low", "high", "wins", "losses", "ties", "contests", "failed_contests",
+)  # fmt: skip
+RESAMPLES = 4_000
+"""How many bootstrap samples an interval of a mean rank is made of."""
+
+
+@dataclass(frozen=True)
+class Standings:
+    """Who stands where, and what of it is more than noise."""
+
+    frame: pd.DataFrame
+    """A row per contender with `COLUMNS`, best first, unranked last. Counts are over all contests that it entered."""
+    friedman_p: float | None
+    critical_difference: float | None
+    """Nemenyi's, at 5 %; None where the blocks are too few to tell anybody apart."""
+    cliques: tuple[tuple[str, ...], ...]
+    """Groups whose members are not told apart by the critical difference; all, where Friedman's test finds nothing."""
+    blocks: int
+    unit: Literal["suite", "contest"]
+    """What a block of the tests is."""
+    field: Field
+    """The contests and contenders that are ranked, and those that are not."""
+    remarks: tuple[str, ...]
+    """What a reader must know beside the numbers."""
+
+
+def standings(contests: Sequence[Contest]) -> Standings:
+    """Rank contenders over contests; the order of contests, contenders and seeds does not matter."""
+    listed = sorted(contests, key=lambda contest: contest.key)
+    field = ranked_field(listed)
+    names = list(field.contenders)
+    suites = sorted({contest.suite for contest in field.contests})
+    ranks = [ranks_of(contest.values[names].to_numpy(), contest.best) for contest in field.contests]
+    unit: Literal["suite", "contest"] = "suite" if len(suites) > 1 else "contest"
+    blocks = [contest.suite if unit == "suite" else contest.key for contest in field.contests]
+    scores = _block_means(blocks, [rank.mean(axis=0) for rank in ranks], len(names))
+    friedman = friedman_p_value(scores)
+    difference = critical_difference(len(names), len(scores))
+    means = scores.mean(axis=0) if len(scores) else np.empty(0)
+    told = difference if friedman is None or friedman < LEVEL else None
+    groups = cliques(means.tolist(), told)
+    low, high = _intervals(field.contests, ranks, means)
+    places = {name: (means[i], low[i], high[i]) for i, name in enumerate(names)}
+    return Standings(
+        _frame(listed, places),
+        friedman,
+        difference,
+        tuple(tuple(names[index] for index in group) for group in groups),
+        len(scores),
+        unit,
+        field,
+        _remarks(field, len(scores), unit, difference),
+    )
+
+
+def outcome(contest: Contest, first: str, second: str) -> int:
+    """Return 1 if the first wins, −1 if the second does, 0 if the seeds cannot tell.
+
+    Values are paired by seed and compared by the 95 % t-interval that also marks ties in tables. One seed
+    tells nothing. Who failed at every seed loses to whoever failed at none. A failed seed counts like the
+    worst value of the contest, and who failed at more seeds cannot win.
+    """
+    numbers = contest.values.to_numpy()
+    pair = [numbers[:, contest.values.columns.get_loc(name)] for name in (first, second)]
+    missing = [int(np.isnan(values).sum()) for values in pair]
+    seeds = len(numbers)
+    if seeds in missing and 0 in missing:
+        return 1 if missing[0] == 0 else -1
+    if min(missing) == seeds or seeds < 2:
+        return 0
+    worst = np.nanmin(numbers) if contest.best == "max" else np.nanmax(numbers)
+    one, two = (dict(enumerate(np.where(np.isnan(values), worst, values).tolist())) for values in pair)
+    if tied(one, two):
+        return 0
+    better = math.fsum(one.values()) > math.fsum(two.values())
+    sign = 1 if better == (contest.best == "max") else -1
+    return 0 if missing[0 if sign > 0 else 1] > missing[1 if sign > 0 else 0] else sign
+
+
+def _frame(listed: Sequence[Contest], places: dict[str, tuple[float, float, float]]) -> pd.DataFrame:
+    counts: dict[str, dict[str, int]] = {}
+    for contest in listed:
+        for name in contest.values:
+            row = counts.setdefault(str(name), dict.fromkeys(("1", "-1", "0", "contests", "failed"), 0))
+            row["contests"] += 1
+            row["failed"] += int(contest.values[name].isna().any())
+        for first, second in itertools.combinations(map(str, contest.values), 2):
+            found = outcome(contest, first, second)
+            counts[first][str(found)] += 1
+            counts[second][str(-found)] += 1
+    rows: list[dict[str, Any]] = []
+    for name, row in counts.items():
+        mean, low, high = places.get(name, (math.nan,) * 3)
+        rows.append(
+            {
+                "contender": name,
+                "ranked": name in places,
+                "mean_rank": mean,
+                "low": low,
+                "high": high,
+                "wins": row["1"],
+                "losses": row["-1"],
+                "ties": row["0"],
+                "contests": row["contests"],
+                "failed_contests": row["failed"],
+            }
+        )
+    rows.sort(key=lambda row: (not row["ranked"], row["mean_rank"] if row["ranked"] else 0.0, row["contender"]))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _block_means(blocks: Sequence[Any], rows: Sequence[Array], width: int) -> Array:
+    """Return the mean of the rows of each block, blocks in order."""
+    found = [np.mean([row for key, row in zip(blocks, rows, strict=True) if key == block], axis=0) for block in
+             dict.fromkeys(blocks)]  # fmt: skip
+    return np.array(found).reshape(len(found), width)
+
+
+def _intervals(listed: Sequence[Contest], ranks: Sequence[Array], means: Array) -> tuple[Array, Array]:
+    """Return the 95 % percentile bootstrap of the mean ranks.
+
+    Within every suite contests are drawn anew, and seeds, the same ones for all its contests: at equal seeds they share
+    their noise. Suites stay, because they were chosen and not drawn. NaN where there is nothing to draw.
+    """
+    generator = np.random.default_rng(0)
+    total = np.zeros((RESAMPLES, len(means)))
+    suites = sorted({contest.suite for contest in listed})
+    varied = False
+    for suite in suites:
+        members = [index for index, contest in enumerate(listed) if contest.suite == suite]
+        seeds = sorted({seed for index in members for seed in listed[index].values.index})
+        varied |= len(members) > 1 or len(seeds) > 1
+        times = generator.multinomial(len(members), np.full(len(members), 1 / len(members)), size=RESAMPLES)
+        drawn = generator.multinomial(len(seeds), np.full(len(seeds), 1 / len(seeds)), size=RESAMPLES)
+        for place, index in enumerate(members):
+            weights = drawn[:, [seeds.index(seed) for seed in listed[index].values.index]].astype(float)
+            weights[weights.sum(axis=1) == 0.0] = 1.0
+            score = (weights @ ranks[index]) / weights.sum(axis=1, keepdims=True)
+            total += times[:, [place]] * score / (len(members) * len(suites))
+    if not varied:
+        return np.full(len(means), np.nan), np.full(len(means), np.nan)
+    low, high = np.quantile(total, [0.025, 0.975], axis=0)
+    return np.minimum(low, means), np.maximum(high, means)
+
+
+def _remarks(field: Field, blocks: int, unit: str, difference: float | None) -> tuple[str, ...]:
+    found = list(field.remarks)
+    single = sorted({contest.suite for contest in field.contests if len(contest.values) == 1})
+    if single:
+        found.append(
+            f"One seed only in {', '.join(single)}: no win or loss is counted there, and intervals lack its noise."
+        )
+    if field.contests and difference is None:
+        found.append(f"{blocks} {unit}{'s' * (blocks != 1)} cannot tell {len(field.contenders)} contenders apart.")
+    return tuple(found)

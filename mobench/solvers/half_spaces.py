@@ -1,0 +1,104 @@
+"""The kernel of the solvers for many objectives: the shortest vector in an intersection of half-spaces.
+
+For unit vectors u_i with Gram matrix C and bounds b,
+
+    x = argmin ½‖x‖²   s.t.   u_i·x ≥ b_i,        x = Σ_i y_i u_i,
+
+where the multipliers y solve the dual `min ½ yᵀCy − bᵀy` over y ≥ 0. The constraints contradict each
+other exactly if some y ≥ 0 has Σ_i y_i u_i = 0 and bᵀy > 0 (Farkas); the dual is then unbounded.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from quadprog import solve_qp
+from scipy.linalg.lapack import dpocon, dposv, dpotrf
+
+from mobench.solvers.scaling import RESOLUTION
+
+if TYPE_CHECKING:
+    from mobench.core.method import Matrix, Vector
+
+QUADPROG_ZERO = 2.5e-15
+"""quadprog takes smaller residuals and squared distances for zero, whatever the scale."""
+
+
+class UnitVectors:
+    """Unit vectors given by their Gram matrix C, ready for many bounds b.
+
+    They are represented by the columns of a factor R, C = RᵀR. Where C is singular to float64 the
+    factor is that of C + δI: among several optimal y this prefers the shortest, and bounds that
+    contradict each other become consistent at a distance of about 1/√δ. Once the binding bounds
+    are known, y is computed without δ.
+    """
+
+    def __init__(self, correlation: Matrix) -> None:
+        self.matrix = correlation
+        self.ridge = 0.0
+        """The δ; 0 for linearly independent vectors."""
+        self.identity, self.origin = _identity(len(correlation))
+        self.factor, failed = dpotrf(correlation)
+        if failed or dpocon(self.factor, 1.0)[0] <= RESOLUTION:  # an estimate of 1/‖C⁻¹‖
+            self._add_ridge()
+
+    def _add_ridge(self) -> None:
+        self.ridge = RESOLUTION
+        while True:
+            self.factor, failed = dpotrf(self.matrix + self.ridge * self.identity)
+            if not failed and dpocon(self.factor, 1.0)[0] > QUADPROG_ZERO:
+                return
+            self.ridge *= 8.0  # C has larger errors than those of float64; a large δ always ends this
+
+    def multipliers(self, bounds: Vector) -> Vector:
+        """Return the multipliers y of the shortest x with u_i·x ≥ b_i, bounds that such an x satisfies."""
+        y = self._regularised(bounds)
+        if self.ridge and y.any():
+            active = y.nonzero()[0]
+            exact = self.solve(active, bounds[active])
+            if exact.min() >= -1e-7 * exact.max():  # the same y but for δ, not one of another sign
+                y[active] = np.maximum(exact, 0.0)
+        return y
+
+    def contradiction(self, wanted: Vector) -> Vector | None:
+        """Return y ≥ 0 with Σ_i y_i u_i = 0 and a positive product with `wanted`, None if there is none.
+
+        `wanted` is 0 or 1 for every vector. Such a y proves that no x has u_i·x > 0 where `wanted`
+        is 1 and u_i·x ≥ 0 elsewhere. With the ridge, the optimum is `bᵀy = yᵀCy + δ‖y‖²`: where x
+        exists it is ‖x‖², where not it is the ridge's share. A share of a tenth means that the
+        distance from 0 to the hull of the wanted vectors is below 3e-7 and lost in rounding.
+        """
+        if self.ridge == 0.0 or wanted.max() <= 0.0:
+            return None
+        y = self._regularised(wanted)
+        return y if self.ridge * y.dot(y) > 0.1 * wanted.dot(y) else None
+
+    def solve(self, active: npt.NDArray[np.intp], sides: Matrix) -> Matrix:
+        """Return the solution of C_P y = b, the shortest where the active vectors are dependent."""
+        block = self.matrix[active[:, None], active]
+        solution: Matrix
+        if self.ridge:
+            solution = np.linalg.pinv(block, RESOLUTION, hermitian=True).dot(sides)
+        else:
+            _, solution, _ = dposv(block, sides)
+        return solution
+
+    def _regularised(self, bounds: Vector) -> Vector:
+        """Return the multipliers for C + δI."""
+        values = bounds.tolist()
+        largest = max(values)
+        if largest <= 0.0:
+            return np.zeros(len(values))
+        scale = max(largest, -min(values))
+        y: Vector = solve_qp(self.identity, self.origin, self.factor, bounds / scale)[4]
+        y *= scale
+        return y
+
+
+@cache
+def _identity(size: int) -> tuple[Matrix, Vector]:
+    """Return the Hessian and the centre of ½‖x‖²."""
+    return np.eye(size), np.zeros(size)

@@ -1,0 +1,121 @@
+"""MGDA's problem: the minimum-norm element of the gradients' convex hull."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mobench.solvers.half_spaces import UnitVectors
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation
+
+if TYPE_CHECKING:
+    from mobench.core.method import Matrix, Vector
+
+
+def min_norm_point(gram: Matrix) -> Vector:
+    """Return the weights of the shortest convex combination of the gradients.
+
+        α = argmin ‖Σ_i α_i g_i‖²   s.t.   α ≥ 0,  Σ_i α_i = 1.
+
+    It is optimal exactly if g_i·d ≥ ‖d‖² for every i, with equality where α_i > 0, d = Σ_i α_i g_i.
+
+    K = 2: α ∝ (‖g_2‖² − g_1·g_2, ‖g_1‖² − g_1·g_2), or the shorter gradient where one of these is
+    negative. K = 3: the first of vertices, interior and edges that is optimal. K > 3: for
+    y = Dα scaled to unit vectors û_i = g_i/‖g_i‖, d/‖d‖² is the shortest x with û_i·x ≥ 1/‖g_i‖.
+
+    - One objective: α = (1).
+    - A zero gradient takes all the weight, d = 0; of several the first.
+    - Duplicates: d is unique, α is not. Opposites, or 0 in the hull in any other way: α is a
+      vanishing combination, and d = 0 to rounding.
+    """
+    size = len(gram)
+    if size == 2:
+        return _segment(gram)
+    if size == 3:
+        return np.array(_triangle(gram.tolist()))
+    if size == 1:
+        return np.ones(1)
+    return _simplex(gram)
+
+
+def _segment(gram: Matrix) -> Vector:
+    (first, cross), (_, second) = gram.tolist()
+    from_first, from_second = first - cross, second - cross
+    if from_first <= 0.0 or from_second <= 0.0:
+        return np.array((1.0, 0.0) if first <= second else (0.0, 1.0))
+    total = from_first + from_second
+    return np.array((from_second / total, from_first / total))
+
+
+def _triangle(gram: list[list[float]]) -> tuple[float, float, float]:
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        square = gram[i][i]
+        if gram[i][j] >= square and gram[i][k] >= square:
+            return _place(1.0, 0.0, i)
+    return _interior(gram) or _best_edge(gram)
+
+
+def _best_edge(gram: list[list[float]]) -> tuple[float, float, float]:
+    """Return the edge's shortest point that violates g_k·d ≥ ‖d‖² least, k the vertex off the edge."""
+    best, least_violation = (1.0, 0.0, 0.0), math.inf
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        from_i, from_j = gram[i][i] - gram[i][j], gram[j][j] - gram[i][j]
+        if from_i <= 0.0 or from_j <= 0.0:
+            continue
+        weight_i, weight_j = from_j / (from_i + from_j), from_i / (from_i + from_j)
+        shorter = i if gram[i][i] <= gram[j][j] else j  # g_i·d = g_j·d = ‖d‖²; the shorter rounds least
+        gap = weight_i * (gram[i][shorter] - gram[i][k]) + weight_j * (gram[j][shorter] - gram[j][k])
+        length = weight_i * math.sqrt(gram[i][i]) + weight_j * math.sqrt(gram[j][j])
+        violation = gap / length / math.sqrt(gram[k][k])
+        if violation < least_violation:
+            best, least_violation = _place(weight_i, weight_j, i), violation
+    return best
+
+
+def _interior(gram: list[list[float]]) -> tuple[float, float, float] | None:
+    """Return the weights of the shortest point in the triangle's plane, None if not inside it.
+
+    From the shortest gradient g_s, d = g_s + β_p (g_p − g_s) + β_q (g_q − g_s) with d normal to both
+    differences: a 2×2 system, solved with both differences scaled to unit length.
+    """
+    s = min(range(3), key=lambda i: gram[i][i])
+    p, q = (s + 1) % 3, (s + 2) % 3
+    to_p, to_q = gram[s][s] - gram[s][p], gram[s][s] - gram[s][q]
+    norm_p = math.sqrt(max(to_p + gram[p][p] - gram[s][p], SMALLEST_SQUARE))
+    norm_q = math.sqrt(max(to_q + gram[q][q] - gram[s][q], SMALLEST_SQUARE))
+    cosine = (to_p + gram[p][q] - gram[s][q]) / norm_p / norm_q
+    squared_sine = (1.0 - cosine) * (1.0 + cosine)
+    if squared_sine <= RESOLUTION:
+        return None
+    to_p, to_q = to_p / norm_p, to_q / norm_q
+    # back-substitution, not Cramer's rule twice: then the errors of both weights cancel in d
+    along_q = (to_q - cosine * to_p) / squared_sine
+    weight_p, weight_q = (to_p - cosine * along_q) / norm_p, along_q / norm_q
+    weight_s = 1.0 - weight_p - weight_q
+    if weight_p < 0.0 or weight_q < 0.0 or weight_s < 0.0:
+        return None
+    return ((weight_s, weight_p, weight_q), (weight_q, weight_s, weight_p), (weight_p, weight_q, weight_s))[s]
+
+
+def _place(weight: float, next_weight: float, i: int) -> tuple[float, float, float]:
+    """Return three weights that are zero but for objective i and the one after it, cyclically."""
+    return ((weight, next_weight, 0.0), (0.0, weight, next_weight), (next_weight, 0.0, weight))[i]
+
+
+def _simplex(gram: Matrix) -> Vector:
+    scaled, norms = correlation(gram)
+    shortest = norms.min()
+    weights = np.zeros(len(norms))
+    if shortest == 0.0:
+        weights[norms.argmin()] = 1.0
+        return weights
+    inverse = shortest / norms
+    vectors = UnitVectors(scaled)
+    y = vectors.contradiction(np.ones(len(norms)))
+    if y is None:
+        y = vectors.multipliers(inverse)
+    np.multiply(inverse, y, out=weights)
+    weights /= weights.sum()
+    return weights

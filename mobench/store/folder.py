@@ -1,0 +1,255 @@
+"""Runs on disk: one atomic file per run under its content-addressed id, and the suites' manifests.
+
+root/runs/ab/abcd….json              one record
+root/manifests/<suite>.<profile>.json   the runs of a suite
+root/artifacts/ab/abcd….pt           tensors a run keeps, e.g. trained weights
+root/checkpoints/abcd….pt            a long run under way
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import TYPE_CHECKING
+
+from mobench.core.spec import RunSpec
+from mobench.errors import UserError, unknown
+from mobench.store import manifest
+from mobench.store.atomic import TEMPORARY, remove_stale, write_atomically
+from mobench.store.record import RunRecord, Status
+
+if TYPE_CHECKING:
+    import torch
+
+    from mobench.planning.suite import Suite
+
+SYNC_AFTER_SECONDS = 1.0
+"""Records of runs that took longer are forced to disk at once (about a millisecond each).
+
+A record that costs less to compute than to sync may be lost or cut in a power failure, never when
+a process is killed; a cut record is reported and its run repeated.
+"""
+
+_ID = re.compile(r"[0-9a-f]{64}")
+_SHOWN = 12
+
+
+class DamagedRecordError(UserError):
+    """A file in the store is not the record it should be. It is never deleted."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is not a whole run record: {reason}")
+        self.path = path
+
+
+OnDamage = Callable[[DamagedRecordError], None]
+"""Called for every damaged file; where none is given the error is raised."""
+
+
+class Store:
+    """The results folder `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._runs = root / "runs"
+        self._manifests = root / "manifests"
+
+    def path(self, id_: str) -> Path:
+        """Return where the record of run `id_` is or will be."""
+        return self._runs / id_[:2] / f"{id_}.json"
+
+    def checkpoint(self, id_: str) -> Path:
+        """Return where the state of run `id_` is kept while it trains."""
+        return self.root / "checkpoints" / f"{id_}.pt"
+
+    def artifact(self, id_: str) -> Path:
+        """Return where the tensors of a run are kept."""
+        return self.root / "artifacts" / id_[:2] / f"{id_}.pt"
+
+    def save_artifact(self, id_: str, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Keep the tensors of a run; they are written before its record, so that a record finds them."""
+        import torch
+
+        buffer = io.BytesIO()
+        torch.save({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, buffer)
+        path = self.artifact(id_)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, buffer.getvalue(), sync=False)
+
+    def load_artifact(self, id_: str) -> dict[str, torch.Tensor]:
+        """Return the tensors of a run, on the CPU."""
+        import torch
+
+        path = self.artifact(id_)
+        if not path.exists():
+            raise UserError(f"run {id_[:12]} has no stored tensors: {path} is missing")
+        try:
+            tensors: dict[str, torch.Tensor] = torch.load(path, weights_only=True, map_location="cpu")
+        except (RuntimeError, OSError, EOFError, UnpicklingError) as error:
+            raise UserError(f"{path} cannot be read, perhaps it was cut off: {error}") from error
+        return tensors
+
+    def has(self, id_: str) -> bool:
+        """Say whether there is a file for run `id_`."""
+        return self.path(id_).exists()
+
+    def stamp(self, id_: str) -> tuple[int, int] | None:
+        """Return something that changes whenever the run's record is written."""
+        try:
+            status = self.path(id_).stat()
+        except FileNotFoundError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+    def status(self, id_: str) -> Status | None:
+        """Return the status of run `id_`, None where there is no record."""
+        record = self._read(self.path(id_))
+        return None if record is None else record.outcome.status
+
+    def load(self, prefix: str) -> RunRecord:
+        """Return the one record whose id starts with `prefix`."""
+        id_ = self._complete(prefix.lower())
+        record = self._read(self.path(id_))
+        if record is None:
+            raise UserError(f"run {id_} disappeared from {self._runs} while it was read")
+        return record
+
+    def records(self, ids: Iterable[str] | None = None, on_damage: OnDamage | None = None) -> Iterator[RunRecord]:
+        """Yield the stored records in the order of their ids; with `ids` only those among them."""
+        if ids is None:
+            paths: Iterable[Path] = list(self._files(on_damage))
+        else:
+            paths = map(self.path, sorted(set(ids)))
+        for path in paths:
+            try:
+                record = self._read(path)
+            except DamagedRecordError as damage:
+                _report(damage, on_damage)
+                continue
+            if record is not None:
+                yield record
+
+    def pending(
+        self, specs: Iterable[RunSpec], retry_failed: bool = False, on_damage: OnDamage | None = None
+    ) -> list[RunSpec]:
+        """Return the specs that are still to run, each once; failed ones too if `retry_failed`.
+
+        A run whose record is damaged is to run again; the damaged file is kept beside the new one.
+        """
+        todo = []
+        for id_, spec in {spec.id: spec for spec in specs}.items():
+            try:
+                status = self.status(id_)
+            except DamagedRecordError as damage:
+                _report(damage, on_damage)
+                status = None
+            if status is None or (status == "failed" and retry_failed):
+                todo.append(spec)
+        return todo
+
+    def save(self, record: RunRecord) -> None:
+        """Write a record; whoever looks sees either nothing (or the record before it) or all of it."""
+        path = self.path(record.id)
+        try:
+            self._read(path)
+        except DamagedRecordError:
+            path.replace(path.with_name(f"{record.id}.{time.time_ns()}.damaged"))
+        sync = record.outcome.timings.get("seconds", 0.0) > SYNC_AFTER_SECONDS
+        write_atomically(path, record.encode(), sync=sync)
+
+    def add_manifest(self, suite: Suite, ids: Iterable[str]) -> None:
+        """Add runs to those planned under `suite` and its profile."""
+        manifest.add_runs(self._manifests, suite, ids)
+
+    def manifests(self) -> list[manifest.Manifest]:
+        """Return the manifests of all suites and profiles."""
+        return manifest.read_all(self._manifests)
+
+    def profiles(self, suite: str) -> list[str]:
+        """Return the profiles under which `suite` was planned here."""
+        found = self.manifests()
+        profiles = [entry.profile for entry in found if entry.suite == suite]
+        if not profiles:
+            raise unknown(f"suite in {self.root}:", suite, {entry.suite for entry in found})
+        return profiles
+
+    def members(self, suite: str, profile: str | None = None) -> frozenset[str]:
+        """Return the ids of all runs planned under `suite`, by default under any profile."""
+        profiles = self.profiles(suite)
+        if profile is not None and profile not in profiles:
+            raise unknown(f"profile of {suite} in {self.root}:", profile, profiles)
+        chosen = profiles if profile is None else [profile]
+        return frozenset(
+            id_ for entry in self.manifests() if entry.suite == suite and entry.profile in chosen for id_ in entry.runs
+        )
+
+    def sweep(self) -> None:
+        """Delete what killed processes left behind: old temporary files, checkpoints of finished runs."""
+        checkpoints = self.root / "checkpoints"
+        remove_stale(self._runs.glob(f"*/.*{TEMPORARY}"))
+        remove_stale((self.root / "artifacts").glob(f"*/.*{TEMPORARY}"))
+        remove_stale(self._manifests.glob(f".*{TEMPORARY}"))
+        remove_stale(checkpoints.glob("*.part"))
+        finished = self.records(ids=[file.stem for file in checkpoints.glob("*.pt")], on_damage=lambda damage: None)
+        for record in finished:
+            if record.outcome.status == "done":
+                self.checkpoint(record.id).unlink(missing_ok=True)
+
+    def _read(self, path: Path) -> RunRecord | None:
+        try:
+            record = RunRecord.decode(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise DamagedRecordError(path, str(error)) from error
+        if record.id != path.stem:
+            raise DamagedRecordError(path, f"it holds run {record.id}")
+        return record
+
+    def _files(self, on_damage: OnDamage | None) -> Iterator[Path]:
+        """Yield the records' files; hidden files and damaged ones set aside are passed over."""
+        for folder in _listing(self._runs):
+            if not folder.is_dir():
+                _report(DamagedRecordError(folder, "a foreign file"), on_damage)
+                continue
+            for file in _listing(folder):
+                if file.suffix == ".json" and _ID.fullmatch(file.stem) and file.stem[:2] == folder.name:
+                    yield file
+                elif file.suffix != ".damaged":
+                    _report(DamagedRecordError(file, "a foreign file"), on_damage)
+
+    def _complete(self, prefix: str) -> str:
+        """Return the one stored id that starts with `prefix`."""
+        if _ID.fullmatch(prefix) and self.has(prefix):
+            return prefix
+        ids = [file.stem for folder in _listing(self._runs) for file in folder.glob("*.json")]
+        found = [id_ for id_ in ids if id_.startswith(prefix)]
+        if prefix and len(found) == 1:
+            return found[0]
+        if prefix and found:
+            listing = ", ".join(id_[:_SHOWN] for id_ in found[:5])
+            raise UserError(f"run '{prefix}' is ambiguous: {len(found)} ids start with it: {listing}")
+        short = {id_[: max(len(prefix), 4)]: id_ for id_ in ids}
+        nearest = difflib.get_close_matches(prefix, short, n=1, cutoff=0.5)
+        hint = f" Did you mean '{short[nearest[0]][:_SHOWN]}'?" if nearest else ""
+        raise UserError(
+            f"unknown run '{prefix}'.{hint} Accepted: the start of the id of one of {len(ids)} runs in {self._runs}"
+        )
+
+
+def _report(damage: DamagedRecordError, on_damage: OnDamage | None) -> None:
+    if on_damage is None:
+        raise damage
+    on_damage(damage)
+
+
+def _listing(folder: Path) -> list[Path]:
+    """Return the visible entries of a folder in order, none where there is no folder."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))

@@ -1,0 +1,107 @@
+"""Numbers that cannot be: an accuracy of 101 %, a loss below its lower bound, fewer steps than the budget."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from mobench.core.problem import Problem
+from mobench.errors import UserError
+from mobench.store.record import RunRecord
+from mobench.submissions.completeness import listing, problem_label, spec_label
+from mobench.submissions.expectation import frame, place_of
+from mobench.submissions.form import Bundle
+from mobench.training.optimizer import Training
+
+RANGES: tuple[tuple[re.Pattern[str], float, float], ...] = (
+    (re.compile(r"(?:[a-z]+_)?accuracy(?:@.*)?"), 0.0, 100.0),
+    (re.compile(r"(?:[a-z]+_)?sparsity(?:@.*)?|reduction(?:@.*)?"), 0.0, 1.0),
+    (re.compile(r"(?:flops|parameters|bytes)(?:@.*)?|.*_norm|cms_residual|distance_.*|effective_rank"), 0.0, 1e150),
+)
+"""Names of metrics, and the closed interval that their values lie in."""
+SLACK = 1e-9
+"""Rounding below a lower bound, relative to it."""
+
+
+def implausible(bundle: Bundle) -> list[str]:
+    """Return a sentence for every kind of number that cannot be right."""
+    problems = _problems(bundle)
+    named: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for record in bundle.records:
+        for name, reason in (*_out_of_range(record), *_against_problem(record, problems.get(place_of(record.spec)))):
+            named[name, reason].append(spec_label(record.spec))
+    found = [f"{name}: {reason}, in {listing(labels)}" for (name, reason), labels in named.items()]
+    return found + _uneven(bundle) + _metrics_missing(bundle)
+
+
+def _problems(bundle: Bundle) -> dict[bytes, Problem]:
+    """Return the problem of every place that the suites ask for. Only these are built: others may be of any size."""
+    built: dict[bytes, Problem] = {}
+    for part in bundle.suites:
+        try:
+            places = frame(part.suite, part.profile).places
+        except UserError:
+            continue  # the finding on completeness says so
+        built |= {place: spec.build_problem() for place, spec in places.items()}
+    return built
+
+
+def _out_of_range(record: RunRecord) -> Iterator[tuple[str, str]]:
+    for name, value in record.outcome.metrics.items():
+        for pattern, low, high in RANGES:
+            if pattern.fullmatch(name) and not low <= value <= high:
+                yield name, f"a value outside [{low:g}, {high:g}]"
+
+
+def _against_problem(record: RunRecord, problem: Problem | None) -> Iterator[tuple[str, str]]:
+    if problem is None:
+        return
+    metrics, seed = record.outcome.metrics, record.spec.seed
+    for name, bound in zip(problem.objectives(), problem.lower_bounds(seed), strict=True):
+        value = metrics.get(f"loss/{name}")
+        if value is not None and value < bound - SLACK * max(1.0, abs(bound)):
+            yield f"loss/{name}", "a value below the lower bound of this objective"
+    if record.outcome.status == "done":
+        for name in problem.hypervolume_metrics():
+            if name not in metrics:
+                yield name, "this metric of the problem is missing"
+        budget = Training(**record.spec.training).total_steps(problem.steps_per_epoch())
+        if record.outcome.timings.get("steps") != budget:
+            yield "steps", f"a finished run that did not take its {budget} steps"
+
+
+def _uneven(bundle: Bundle) -> list[str]:
+    """All finished runs of a problem instance have the same metrics, but for the one that some methods cannot have."""
+    names: dict[str, set[frozenset[str]]] = defaultdict(set)
+    for record in bundle.records:
+        if record.outcome.status == "done":
+            names[problem_label(record.spec)].add(frozenset(record.outcome.metrics) - {"secondary_progress"})
+    found = []
+    for problem, kinds in names.items():
+        if len(kinds) > 1:
+            odd = sorted(frozenset.union(*kinds) - frozenset.intersection(*kinds))
+            found.append(f"{problem}: metrics that only some of its finished runs have: {listing(odd)}")
+    return found
+
+
+def _metrics_missing(bundle: Bundle) -> list[str]:
+    """The metrics that a suite is about are in every finished run."""
+    found = []
+    records = {record.id: record for record in bundle.records}
+    for part in bundle.suites:
+        try:
+            headline = frame(part.suite, part.profile).suite.metrics
+        except UserError:
+            continue
+        for name in headline:
+            if name.startswith(("diagnostic/", "total/")):
+                continue  # what a method notes about itself; others have none
+            lacking = [
+                spec_label(records[id_].spec)
+                for id_ in part.runs
+                if records[id_].outcome.status == "done" and name not in records[id_].outcome.metrics
+            ]
+            if lacking:
+                found.append(f"{part.label}: the suite's metric {name} is missing in {listing(lacking)}")
+    return found

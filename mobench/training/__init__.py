@@ -1,0 +1,1 @@
+"""The loop, lockstep batching, optimizer and schedule, checkpoints, and the front end for anybody's own loop."""

@@ -1,0 +1,90 @@
+"""Any method on a K×n tensor of gradients: `mobench.combine("pcd", gradients, tau=0.1)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from mobench.core.method import Matrix, Method
+from mobench.errors import MethodError, NonFiniteError, UserError
+from mobench.gradients.gram import gram_of
+from mobench.gradients.losses import plain_values
+from mobench.training.step import build_method, chosen_update, make_step
+
+_calls: WeakKeyDictionary[Method, tuple[int, int]] = WeakKeyDictionary()
+"""The number of objectives and of calls so far of every method object in use."""
+
+
+class _Given:
+    """Gradients that are already there, as a `GradientSource`."""
+
+    def __init__(self, rows: Tensor) -> None:
+        self._rows = rows
+
+    def gram(self) -> Matrix:
+        return gram_of(len(self._rows), lambda: [list(self._rows.unbind())])
+
+    def gradients(self) -> Tensor:
+        return self._rows
+
+
+@torch.no_grad()
+def combine(
+    method: str | Method,
+    gradients: Tensor,
+    *,
+    losses: Sequence[float] | Tensor | None = None,
+    lower_bounds: Sequence[float] | None = None,
+    **hyperparameters: Any,
+) -> Tensor:
+    """Return the method's update direction `d = Σ_i w_i g_i` for the rows g_i of `gradients`.
+
+    A method given by name is new at every call and has no memory. A `Method` object keeps its state
+    from call to call; its first call here resets it for K objectives. The result is an n-vector of
+    the gradients' dtype and device; products of float32 gradients are added in float64, and weights are
+    float64. `losses` and `lower_bounds` are needed only by methods that read them.
+    """
+    rows = _checked(gradients)
+    k = len(rows)
+    solver = build_method(method, hyperparameters)
+    values = None if losses is None else plain_values(losses)
+    if values is not None and values.shape != (k,):
+        raise UserError(f"losses has shape {values.shape}; there are {k} gradients")
+    step = make_step(values, k, _Given(rows), lower_bounds, _count_call(solver, k))
+    chosen = chosen_update(solver, step)
+    if isinstance(chosen, Tensor):
+        if chosen.shape != rows.shape[1:]:
+            raise MethodError(f"{solver.name} returned {tuple(chosen.shape)} for gradients of {rows.shape[1]} entries")
+        return chosen.to(rows)
+    working = torch.promote_types(rows.dtype, torch.float32)
+    weights = torch.as_tensor(chosen, dtype=working, device=rows.device)
+    return (weights @ rows.to(working)).to(rows.dtype)
+
+
+def _checked(gradients: Any) -> Tensor:
+    if not isinstance(gradients, Tensor) or gradients.ndim != 2 or 0 in gradients.shape:
+        shape = f"of shape {tuple(gradients.shape)}" if isinstance(gradients, Tensor) else type(gradients).__name__
+        raise UserError(f"gradients is {shape}; it takes a K×n tensor with one gradient in each row")
+    if not gradients.is_floating_point():
+        raise UserError(f"gradients has dtype {gradients.dtype}; it takes a floating-point dtype")
+    # A sum is finite only if every term is; looking at each number costs ten times as much.
+    if not torch.isfinite(gradients.sum(dim=1)).all():
+        finite = torch.isfinite(gradients).all(dim=1).tolist()
+        if not all(finite):
+            raise NonFiniteError(f"gradient {finite.index(False)} of {len(finite)} is not finite (counted from 0)")
+    return gradients.detach()
+
+
+def _count_call(method: Method, k: int) -> int:
+    """Return how many calls came before; the first one resets the method for `k` objectives."""
+    first, calls = _calls.get(method, (k, 0))
+    if first != k:
+        raise UserError(f"this {method.name} object combines {first} gradients and got {k}; use a new object")
+    if not calls:
+        method.reset(k, method.rng)
+    _calls[method] = (k, calls + 1)
+    return calls

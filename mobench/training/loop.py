@@ -1,0 +1,288 @@
+"""The one training loop: a method chooses weights, a torch optimizer takes the step.
+
+All runs of a group step together. A member whose method raises, or whose loss leaves the finite
+numbers, fails alone and at that step; the others go on unchanged.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
+from mobench.core.resources import resources
+from mobench.core.spec import RunSpec
+from mobench.core.streams import Streams
+from mobench.errors import NonFiniteError
+from mobench.store.record import Outcome
+from mobench.training.checkpoint import load_checkpoint, save_checkpoint
+from mobench.training.history import History, Means, sampled_steps
+from mobench.training.optimizer import Training
+from mobench.training.secondary_progress import secondary_progress
+from mobench.training.step import chosen_update
+from mobench.training.workload import Stack, Workload, make_workload
+
+
+class Member:
+    """One run of a group: its method and everything that is recorded about it."""
+
+    def __init__(self, spec: RunSpec, method: Method, workload: Workload, index: int) -> None:
+        self.spec = spec
+        self.method = method
+        self.index = index
+        self.source = workload.source(index)
+        self.lower_bounds: Vector = workload.lower_bounds[index]
+        self.by_direction = method.overrides("direction")
+        self.observes = method.overrides("observe")
+        self.means = Means()
+        self.history = History()
+        self.method_seconds = 0.0
+        self.steps = 0
+        self.error: str | None = None
+        self.failed_at: int | None = None
+
+    def fail(self, error: BaseException, iteration: int) -> None:
+        """Mark the run as failed at `iteration`."""
+        self.error = "".join(traceback.format_exception(error))
+        self.failed_at = iteration
+
+    def choose(self, step: Step) -> Vector | torch.Tensor:
+        """Return the method's weights, or its own direction, for `step`."""
+        started = time.perf_counter()
+        chosen = chosen_update(self.method, step) if self.by_direction else checked_weights(self.method, step)
+        self.method_seconds += time.perf_counter() - started - step.gradient_seconds
+        self.steps += 1
+        if step.notes:
+            self.means.add(step.notes)
+        return chosen
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a checkpoint must hold of this run."""
+        kept = ("method_seconds", "steps", "error", "failed_at")
+        return {
+            **{name: getattr(self, name) for name in kept},
+            "method": self.method.state_dict(),
+            "means": vars(self.means),
+            "history": vars(self.history),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self.method.load_state_dict(state.pop("method"))
+        vars(self.means).update(state.pop("means"))
+        vars(self.history).update(state.pop("history"))
+        vars(self).update(state)
+
+
+class Group:
+    """Runs that train in lockstep, from their first step to their outcomes."""
+
+    def __init__(self, specs: Sequence[RunSpec]) -> None:
+        first = specs[0]
+        streams = [Streams(spec.seed) for spec in specs]
+        problems = [spec.build_problem() for spec in specs]
+        self.training = Training(**first.training)
+        self.workload = make_workload(list(zip(problems, streams, strict=True)))
+        self.objectives = problems[0].objectives()
+        self.members = []
+        for index, spec in enumerate(specs):
+            method = spec.build_method()
+            method.reset(self.workload.k, streams[index].numpy("method"))
+            self.members.append(Member(spec, method, self.workload, index))
+        self.optimizer = self.training.build(self.workload.parameters, fused=self.workload.fused)
+        self.total = self.training.total_steps(self.workload.steps_per_epoch)
+        self.iteration = 0
+        self.seconds = 0.0
+        self.progress = np.zeros(len(specs))
+        self.progress_steps = 0
+
+    @property
+    def alive(self) -> list[Member]:
+        """The members that have not failed."""
+        return [member for member in self.members if member.error is None]
+
+    def run(self, checkpoint: Path | None, checkpoint_seconds: float) -> None:
+        """Take all remaining steps."""
+        sampled = sampled_steps(self.total)
+        observed = any(member.observes for member in self.members)
+        per_epoch = self.workload.steps_per_epoch
+        started = last_saved = time.perf_counter()
+        before = self.seconds
+        while self.iteration < self.total and (alive := self.alive):
+            lr = self.training.lr_at(self.iteration, per_epoch)
+            for parameters in self.optimizer.param_groups:
+                parameters["lr"] = lr
+            try:
+                self.step(alive, self.iteration in sampled)
+                self.optimizer.step()
+                self.workload.after_update(lr)
+                if observed:
+                    self.observe(alive)
+            except NonFiniteError as error:
+                if len(self.members) > 1:
+                    raise
+                alive[0].fail(error, self.iteration)
+                return
+            self.iteration += 1
+            now = time.perf_counter()
+            self.seconds = before + now - started
+            if self.training.epochs and self.iteration % per_epoch == 0:
+                self.finish_epoch(alive)
+            if checkpoint is not None and now - last_saved > checkpoint_seconds:
+                save_checkpoint(checkpoint, self.state_dict())
+                last_saved = time.perf_counter()
+
+    def step(self, alive: list[Member], sample: bool) -> None:
+        """Let every method choose its direction, and write it into `.grad`."""
+        workload, iteration = self.workload, self.iteration
+        losses = workload.begin(iteration)
+        finite = bool(np.isfinite(losses).all())
+        weights = np.zeros((workload.size, workload.k))
+        directions: dict[int, torch.Tensor] = {}
+        for member in alive:
+            step = Step(losses[member.index], member.source, member.lower_bounds, iteration)
+            try:
+                if not finite:
+                    self.refuse_non_finite(step)
+                chosen = member.choose(step)
+            except Exception as error:  # noqa: BLE001 - whatever a method raises costs its own run alone
+                member.fail(error, iteration)
+                continue
+            if isinstance(chosen, torch.Tensor):
+                directions[member.index] = chosen
+            else:
+                weights[member.index] = chosen
+            if sample:
+                member.history.add(self.sample(member, step, weights[member.index]))
+        grams = workload.grams()
+        if grams is not None:
+            self.track_progress(grams, weights)
+        workload.apply(weights, directions)
+
+    def refuse_non_finite(self, step: Step) -> None:
+        """Raise when a member's loss is NaN or infinite."""
+        for name, loss in zip(self.objectives, step.losses, strict=True):
+            if not np.isfinite(loss):
+                raise NonFiniteError(f"the loss '{name}' is {loss} at step {step.iteration}")
+
+    def sample(self, member: Member, step: Step, weights: Vector) -> dict[str, Any]:
+        """Return what the curves keep of this step."""
+        grams = self.workload.grams()
+        row: dict[str, Any] = {"step": step.iteration, "losses": step.losses, "weights": weights}
+        if grams is not None:
+            gram = grams[member.index]
+            row["gradient_norms"] = norms = np.sqrt(np.diagonal(gram))
+            scale = norms[0] * norms[1:]
+            row["cosines"] = np.divide(gram[0, 1:], scale, out=np.zeros_like(scale), where=scale > 0)
+        if (point := self.workload.point(member.index)) is not None:
+            row["point"] = point
+        row.update({name: value for name, value in step.notes.items() if isinstance(value, np.ndarray)})
+        return row
+
+    def track_progress(self, grams: Stack, weights: Matrix) -> None:
+        """Accumulate how much each step advances the secondary objectives to first order."""
+        self.progress += secondary_progress(grams[: self.workload.size], weights)
+        self.progress_steps += 1
+
+    def observe(self, alive: list[Member]) -> None:
+        """Show the losses after the update to the methods that want to see them."""
+        after = self.workload.losses_after()
+        for member in alive:
+            if member.observes and member.error is None:
+                started = time.perf_counter()
+                try:
+                    member.method.observe(after[member.index])
+                except Exception as error:  # noqa: BLE001 - as above
+                    member.fail(error, self.iteration)
+                member.method_seconds += time.perf_counter() - started
+
+    def finish_epoch(self, alive: list[Member]) -> None:
+        """Add the problem's epoch metrics to the curves."""
+        for member in alive:
+            row = self.workload.epoch_metrics(member.index)
+            if row:
+                member.history.add({"step": self.iteration - 1, **row})
+
+    def outcome(self, member: Member) -> Outcome:
+        """Return the finished run's outcome."""
+        metrics: dict[str, float] = {}
+        timings: dict[str, float] = {}
+        artifact: dict[str, torch.Tensor] = {}
+        if member.error is None:
+            try:
+                metrics = self.workload.metrics(member.index)
+                timings = self.workload.timings(member.index)
+                artifact = self.workload.artifact(member.index)
+            except Exception as error:  # noqa: BLE001 - as above
+                member.fail(error, self.iteration)
+        if self.progress_steps and not member.by_direction:
+            metrics["secondary_progress"] = float(self.progress[member.index]) / self.progress_steps
+        steps = max(1, member.steps)
+        share = self.seconds / len(self.members)
+        return Outcome(
+            status="done" if member.error is None else "failed",
+            metrics=metrics if member.error is None else {},
+            history=member.history.columns,
+            diagnostics=member.means.summary(),
+            timings={
+                "seconds": share,
+                "seconds_per_step": share / steps,
+                "method_seconds_per_step": member.method_seconds / steps,
+                "steps": float(member.steps),
+                "runs_in_lockstep": float(len(self.members)),
+                **timings,
+            },
+            backward_passes=self.workload.backward_passes(),
+            error=member.error,
+            failed_at_step=member.failed_at,
+            artifact=artifact,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything a resumed group needs to go on bit-identically."""
+        return {
+            "ids": [member.spec.id for member in self.members],
+            "iteration": self.iteration,
+            "seconds": self.seconds,
+            "progress": self.progress,
+            "progress_steps": self.progress_steps,
+            "parameters": [parameter.detach() for parameter in self.workload.parameters],
+            "optimizer": self.optimizer.state_dict(),
+            "workload": self.workload.state_dict(),
+            "members": [member.state_dict() for member in self.members],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        for name in ("iteration", "seconds", "progress", "progress_steps"):
+            setattr(self, name, state[name])
+        with torch.no_grad():
+            for parameter, stored in zip(self.workload.parameters, state["parameters"], strict=True):
+                parameter.copy_(stored)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.workload.load_state_dict(state["workload"])
+        for member, stored in zip(self.members, state["members"], strict=True):
+            member.load_state_dict(stored)
+
+
+def train(
+    specs: Sequence[RunSpec], checkpoint: Path | None = None, checkpoint_seconds: float | None = None
+) -> list[Outcome]:
+    """Train the given runs in lockstep and return their outcomes in order.
+
+    With a `checkpoint` path the state is saved there every `checkpoint_seconds` (by default as often
+    as this process's resources say), and a file found there is resumed from, bit-identically.
+    """
+    group = Group(specs)
+    if checkpoint is not None and checkpoint.exists():
+        state = load_checkpoint(checkpoint)
+        if state["ids"] == [spec.id for spec in specs]:
+            group.load_state_dict(state)
+    group.run(checkpoint, resources().checkpoint_seconds if checkpoint_seconds is None else checkpoint_seconds)
+    return [group.outcome(member) for member in group.members]

@@ -1,0 +1,269 @@
+"""What the trainer trains: B runs in lockstep, or one network.
+
+A workload evaluates losses, hands out gradients when they are read, and turns weights into `.grad`.
+The trainer's loop is the same for both kinds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from mobench.core.method import GradientSource, Matrix
+from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
+from mobench.core.streams import Streams
+from mobench.errors import MethodError
+from mobench.gradients.gradient_rows import GradientRows
+
+Stack = npt.NDArray[np.float64]
+"""Arrays with a leading dimension over the B members."""
+
+LANES = 8
+"""Rows are padded to a multiple of this, see `VectorWorkload`."""
+
+
+class Workload(ABC):
+    """B runs that take their steps together; most workloads have B = 1."""
+
+    size: int
+    k: int
+    lower_bounds: Matrix
+    """The B×K lower bounds of the objectives."""
+    parameters: Sequence[torch.Tensor]
+    """What the optimizer updates."""
+    steps_per_epoch: int = 1
+    fused: bool = False
+    """Whether a fused optimizer may take the steps; in lockstep its rounding could depend on the neighbours."""
+
+    @abstractmethod
+    def begin(self, iteration: int) -> Matrix:
+        """Start an iteration (draw its batch) and return the B×K losses."""
+
+    @abstractmethod
+    def source(self, member: int) -> GradientSource:
+        """Return where the gradients of a member come from."""
+
+    @abstractmethod
+    def grams(self) -> Stack | None:
+        """Return the B×K×K Gram matrices of this iteration if they have been computed."""
+
+    @abstractmethod
+    def apply(self, weights: Matrix, directions: Mapping[int, torch.Tensor]) -> None:
+        """Write `Σ_i w_i g_i`, or a member's own direction, into the parameters' `.grad`."""
+
+    @abstractmethod
+    def losses_after(self) -> Matrix:
+        """Return the B×K losses at the current parameters on this iteration's batch."""
+
+    @abstractmethod
+    def metrics(self, member: int) -> dict[str, float]:
+        """Return the problem's own metrics of a member at the current parameters."""
+
+    def timings(self, member: int) -> dict[str, float]:
+        """Return what was timed of a finished member."""
+        return {}
+
+    def artifact(self, member: int) -> dict[str, torch.Tensor]:
+        """Return the tensors worth keeping of a finished member."""
+        return {}
+
+    def after_update(self, lr: float) -> None:
+        """Do what the problem does after each optimizer step, e.g. a proximal step."""
+
+    def epoch_metrics(self, member: int) -> dict[str, Any]:
+        """Return what the curves keep of a member at the end of an epoch."""
+        return {}
+
+    def backward_passes(self) -> int:
+        """Return how many times autograd traversed a graph so far."""
+        return 0
+
+    def point(self, member: int) -> list[float] | None:
+        """Return the parameters where they are few enough to draw (at most three)."""
+        return None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what, besides the parameters, a checkpoint must hold."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+
+
+class VectorWorkload(Workload):
+    """B runs of a `VectorProblem` as one B×n tensor.
+
+    A run's numbers must not depend on its neighbours, to the last bit, so that a run repeated alone
+    gives the same record. Two things ensure it: products over n are taken row by row, and the number
+    of rows is padded to a multiple of the vector registers' lanes, so that no element is ever computed
+    by the scalar remainder loop of a vectorised kernel, whose rounding may differ.
+    """
+
+    def __init__(self, kind: type[VectorProblem], members: Sequence[tuple[Problem, Streams]]) -> None:
+        self.kind = kind
+        self.size = len(members)
+        self.problems = [problem for problem, _ in members if isinstance(problem, VectorProblem)]
+        each = [problem.constants(streams) for problem, (_, streams) in zip(self.problems, members, strict=True)]
+        starts = [
+            problem.initial(constants, streams)
+            for problem, constants, (_, streams) in zip(self.problems, each, members, strict=True)
+        ]
+        self.k = len(self.problems[0].objectives())
+        self.lower_bounds = np.array([problem.lower_bounds(streams.seed) for problem, streams in members])
+        padded = list(range(self.size)) + [0] * (-self.size % LANES)
+        self.constants: Constants = {name: torch.stack([each[i][name] for i in padded]) for name in each[0]}
+        self.theta = torch.stack([starts[i] for i in padded]).requires_grad_()
+        self.theta.grad = torch.zeros_like(self.theta)
+        self.parameters = [self.theta]
+        self._weights = np.zeros((len(padded), self.k))
+        self._iteration = 0
+        self._gradients: Stack | None = None
+        self._grams: Stack | None = None
+        self._final: tuple[Matrix, Matrix] | None = None
+
+    def begin(self, iteration: int) -> Matrix:
+        self._iteration = iteration
+        self._gradients = self._grams = self._final = None
+        return self._values()
+
+    def _values(self) -> Matrix:
+        with torch.no_grad():
+            values = self.kind.values(self.theta, self.constants, self._iteration)
+        return values.numpy()[: self.size]
+
+    losses_after = _values
+
+    def rows(self) -> Stack:
+        """Return the gradients of all members (padded B × K × n)."""
+        if self._gradients is None:
+            with torch.no_grad():
+                gradients = self.kind.gradients(self.theta, self.constants, self._iteration)
+            self._gradients = np.ascontiguousarray(gradients.numpy())
+        return self._gradients
+
+    def grams(self) -> Stack:
+        if self._grams is None:
+            rows = self.rows()
+            with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges fails by itself
+                self._grams = rows @ rows.transpose(0, 2, 1)
+        return self._grams
+
+    def source(self, member: int) -> GradientSource:
+        return _Row(self, member)
+
+    def apply(self, weights: Matrix, directions: Mapping[int, torch.Tensor]) -> None:
+        self._weights[: self.size] = weights
+        with np.errstate(over="ignore", invalid="ignore"):
+            combined = (self._weights[:, None, :] @ self.rows())[:, 0]
+        for member, direction in directions.items():
+            combined[member] = direction.detach().numpy()
+        assert self.theta.grad is not None
+        self.theta.grad.copy_(torch.from_numpy(combined))
+
+    def metrics(self, member: int) -> dict[str, float]:
+        problem = self.problems[member]
+        if self._final is None:
+            self._final = self.begin(self._iteration), np.sqrt(np.diagonal(self.grams(), axis1=1, axis2=2))
+        losses, norms = (values[member].tolist() for values in self._final)
+        constants = {name: value[member] for name, value in self.constants.items()}
+        return {
+            **{f"loss/{name}": loss for name, loss in zip(problem.objectives(), losses, strict=True)},
+            "primary_gradient_norm": norms[0],
+            "cms_residual": max(norms),
+            **problem.measure(self.theta.detach()[member], constants),
+        }
+
+    def point(self, member: int) -> list[float] | None:
+        return self.theta[member].tolist() if self.theta.shape[1] <= 3 else None
+
+
+class _Row:
+    """The gradients of one member of a `VectorWorkload`."""
+
+    def __init__(self, workload: VectorWorkload, member: int) -> None:
+        self._workload = workload
+        self._member = member
+
+    def gram(self) -> Matrix:
+        gram: Matrix = self._workload.grams()[self._member]
+        return gram
+
+    def gradients(self) -> torch.Tensor:
+        return torch.from_numpy(self._workload.rows()[self._member])
+
+
+class TaskWorkload(Workload):
+    """One run of a `TaskProblem`: autograd and closed forms through `GradientRows`."""
+
+    size = 1
+    fused = True
+
+    def __init__(self, problem: TaskProblem, task: Task, seed: int) -> None:
+        self.task = task
+        self.k = len(problem.objectives())
+        self.lower_bounds = np.array([problem.lower_bounds(seed)])
+        self.parameters = task.parameters
+        self.steps_per_epoch = task.steps_per_epoch
+        self._batches = task.batches()
+        self._batch: Any = None
+        self._rows = GradientRows(task.parameters)
+
+    def begin(self, iteration: int) -> Matrix:
+        self._batch = next(self._batches)
+        self._rows.load(self.task.losses(self._batch))
+        return self._rows.values[None, :]
+
+    def source(self, member: int) -> GradientSource:
+        return self._rows
+
+    def grams(self) -> Stack | None:
+        gram = self._rows.gram_if_read
+        return None if gram is None else gram[None]
+
+    def apply(self, weights: Matrix, directions: Mapping[int, torch.Tensor]) -> None:
+        if 0 in directions:
+            self._rows.apply_direction(directions[0])
+        else:
+            self._rows.apply(weights[0])
+
+    def losses_after(self) -> Matrix:
+        return np.array([self.task.losses_after(self._batch)], dtype=np.float64)
+
+    def metrics(self, member: int) -> dict[str, float]:
+        return dict(self.task.metrics())
+
+    def timings(self, member: int) -> dict[str, float]:
+        return dict(self.task.timings())
+
+    def artifact(self, member: int) -> dict[str, torch.Tensor]:
+        return dict(self.task.artifact())
+
+    def after_update(self, lr: float) -> None:
+        self.task.after_update(lr)
+
+    def epoch_metrics(self, member: int) -> dict[str, Any]:
+        return dict(self.task.epoch_metrics())
+
+    def backward_passes(self) -> int:
+        return self._rows.backward_passes
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.task.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.task.load_state_dict(state)
+
+
+def make_workload(members: Sequence[tuple[Problem, Streams]]) -> Workload:
+    """Return the workload that trains the given seeded instances together."""
+    problem, streams = members[0]
+    if isinstance(problem, VectorProblem):
+        return VectorWorkload(type(problem), members)
+    if not isinstance(problem, TaskProblem):
+        raise MethodError(f"{problem.id} is neither a VectorProblem nor a TaskProblem")
+    return TaskWorkload(problem, problem.start(streams), streams.seed)

@@ -1,0 +1,203 @@
+"""Methods that break one rule each: the battery names it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from mobench.conformance import Finding, check_method, conforms
+from mobench.core.method import Method, Step
+from mobench.core.settings import integer, real, reals
+from mobench.errors import UserError
+
+
+class Mean(Method):
+    """A conforming method to break."""
+
+    def weights(self, step: Step) -> Any:
+        return np.full(step.k, 1.0 / step.k)
+
+
+class Unseeded(Mean):
+    def weights(self, step: Step) -> Any:
+        return np.random.default_rng().random(step.k)
+
+
+class GlobalGenerator(Mean):
+    def weights(self, step: Step) -> Any:
+        return np.random.rand(step.k)
+
+
+class TorchGenerator(Mean):
+    def weights(self, step: Step) -> Any:
+        return torch.rand(step.k).double().numpy()
+
+
+class NeverForgets(Mean):
+    count = 0
+
+    def weights(self, step: Step) -> Any:
+        self.count += 1
+        return np.full(step.k, float(self.count))
+
+
+class HiddenState(Mean):
+    """Its count lives where `state_dict` cannot see it."""
+
+    count = 0
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        HiddenState.count = 0
+
+    def weights(self, step: Step) -> Any:
+        HiddenState.count += 1
+        return np.full(step.k, float(HiddenState.count))
+
+
+class UnsafeState(Mean):
+    """Its state is a class, which a checkpoint's safe loader refuses."""
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        self.seen: Any = object
+
+    def weights(self, step: Step) -> Any:
+        return np.full(step.k, 1.0)
+
+
+class WritesTheGram(Mean):
+    def weights(self, step: Step) -> Any:
+        gram = step.gram
+        gram /= gram.max() + 1.0
+        return np.ones(step.k)
+
+
+class WritesTheLosses(Mean):
+    def weights(self, step: Step) -> Any:
+        losses = step.losses
+        losses -= 1.0
+        return np.ones(step.k)
+
+
+class DividesByZero(Mean):
+    def weights(self, step: Step) -> Any:
+        with np.errstate(all="ignore"):
+            return 1.0 / np.sqrt(np.diagonal(step.gram))
+
+
+class SwallowsNaN(Mean):
+    def weights(self, step: Step) -> Any:
+        return np.nan_to_num(step.losses)
+
+
+class WrongCount(Mean):
+    def weights(self, step: Step) -> Any:
+        return [1.0, 1.0]
+
+
+class Raises(Mean):
+    def weights(self, step: Step) -> Any:
+        raise KeyError("nothing here")
+
+
+class BadDefault(Mean):
+    strength: float = real(2.0, low=0.0, high=1.0, meaning="out of its own range")
+
+
+class NoMeaning(Mean):
+    strength: float = real(1.0, meaning="")
+
+
+def failures(method: type[Method], **settings: Any) -> dict[str, Finding]:
+    return {finding.name: finding for finding in check_method(method, settings) if finding.failed}
+
+
+def test_a_simple_method_conforms() -> None:
+    findings = check_method(Mean)
+    assert conforms(findings)
+    assert [finding.required for finding in findings] == sorted((f.required for f in findings), reverse=True)
+    assert all(finding.sentence for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("method", "broken"),
+    [
+        (Unseeded, {"determinism", "reset", "state"}),
+        (GlobalGenerator, {"determinism", "reset", "state"}),
+        (TorchGenerator, {"determinism", "reset", "state"}),
+        (NeverForgets, {"reset"}),
+        (HiddenState, {"state"}),
+        (UnsafeState, {"state"}),
+        (WritesTheGram, {"inputs"}),
+        (WritesTheLosses, {"inputs", "non-finite input"}),
+        (DividesByZero, {"degenerate input"}),
+        (SwallowsNaN, {"non-finite input"}),
+        (BadDefault, {"settings"}),
+        (NoMeaning, {"settings"}),
+    ],
+)
+def test_one_broken_rule_is_named(method: type[Method], broken: set[str]) -> None:
+    assert set(failures(method)) == broken
+
+
+@pytest.mark.parametrize(("method", "word"), [(WrongCount, "MethodError"), (Raises, "nothing here")])
+def test_what_a_method_raises_is_its_finding(method: type[Method], word: str) -> None:
+    assert word in failures(method)["determinism"].sentence
+
+
+class OnePerObjective(Mean):
+    """Settings that fix the number of objectives, at four here."""
+
+    shares: Any = reals(1.0, low=0.0, meaning="one weight per objective")
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        if isinstance(self.shares, tuple) and len(self.shares) != k:
+            raise UserError("onePerObjective.shares takes one number per objective")
+
+    def weights(self, step: Step) -> Any:
+        return self.shares if isinstance(self.shares, tuple) else [self.shares] * step.k
+
+
+def test_settings_may_fix_the_number_of_objectives() -> None:
+    findings = {finding.name: finding for finding in check_method(OnePerObjective, {"shares": [1, 2, 3, 4]})}
+    assert conforms(findings.values())
+    assert findings["symmetric in the secondaries"].holds is False
+    assert findings["length on orthonormal gradients"].value == pytest.approx(np.sqrt(30))
+
+
+class Nothing(Mean):
+    most: int = integer(0, meaning="most objectives")
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        raise UserError("nothing fits")
+
+
+def test_settings_that_fit_no_number_of_objectives_are_the_users_mistake() -> None:
+    with pytest.raises(UserError, match="from 2 to 12: nothing fits"):
+        check_method(Nothing)
+
+
+def test_unknown_settings_are_the_users_mistake() -> None:
+    with pytest.raises(UserError, match="strengt"):
+        check_method(Mean, {"strengt": 1})
+
+
+class SignOfTheMean(Method):
+    """A direction that is no combination of the gradients."""
+
+    def weights(self, step: Step) -> Any:
+        raise AssertionError("the engine asks for the direction")
+
+    def direction(self, step: Step) -> torch.Tensor:
+        return step.gradients.mean(0).sign()
+
+
+def test_a_method_with_its_own_direction_is_measured_by_it() -> None:
+    findings = {finding.name: finding for finding in check_method(SignOfTheMean)}
+    assert findings["reads only losses"].value == "gradients"
+    assert findings["length follows the gradients"].value == pytest.approx(0.0)
+    assert findings["length on orthonormal gradients"].value == pytest.approx(np.sqrt(3))
+    assert {name for name, finding in findings.items() if finding.failed} == {"non-finite input"}

@@ -1,0 +1,113 @@
+"""The shared battery over every registered method, and what it measures of the seven that ship."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from mobench.conformance import Finding, check_method
+from mobench.core.registry import find_method, methods
+
+Case = tuple[str, dict[str, Any]]
+
+VARIANTS: list[Case] = [
+    ("pcd", {"tau": 0.0}),
+    ("pcd", {"tau": (0.1, 0.2)}),
+    ("pcd", {"epsilon_form": "relative"}),
+    ("pcd", {"normalization": "unit"}),
+    ("pcd", {"normalization": "none"}),
+    ("pcd", {"rescale": "none", "tau": 0.5}),
+    ("pcd", {"infeasible": "scale_tau"}),
+    ("ws", {"form": "penalty", "weight": 3.0}),
+    ("mgda", {"normalization": "l2"}),
+    ("mgda", {"normalization": "loss"}),
+    ("mgda", {"normalization": "loss+"}),
+    ("cagrad", {"c": 0.9, "rescale": "1+c"}),
+    ("famo", {"unknown_bound": -5.0}),
+    ("auxinash", {"p": 0.9, "max_norm": 0.5}),
+]
+CASES: list[Case] = [(name, {}) for name in methods()] + VARIANTS
+
+
+def label(case: Case) -> str:
+    name, settings = case
+    return ",".join([name, *(f"{key}={value}" for key, value in settings.items())])
+
+
+@cache
+def _findings(case: str) -> dict[str, Finding]:
+    (name, settings) = next(each for each in CASES if label(each) == case)
+    return {finding.name: finding for finding in check_method(find_method(name), settings)}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("case", [label(case) for case in CASES])
+def test_required_properties_hold(case: str) -> None:
+    assert [finding for finding in _findings(case).values() if finding.failed] == []
+
+
+MEASURED = {
+    "reads only losses": {"ws", "famo"},
+    "symmetric in all objectives": {"mgda", "pcgrad", "cagrad", "famo"},
+    "symmetric in the secondaries": {"pcd", "ws", "mgda", "pcgrad", "cagrad", "famo", "auxinash"},
+    "scale-invariant direction": {"famo", "auxinash"},
+    "length follows the gradients": {"pcd", "ws", "mgda", "pcgrad", "cagrad", "famo"},
+    "no objective ascends": {"mgda", "auxinash"},
+    "no secondary ascends": {"pcd", "mgda", "auxinash"},
+    "stops where gradients cancel": {"mgda", "cagrad", "famo", "auxinash"},
+    "stops where zero is in the hull": {"mgda", "auxinash"},
+    "stops at a stationary primary": {"pcd", "mgda"},
+}
+
+
+@pytest.mark.parametrize("measured", MEASURED)
+def test_what_the_seven_methods_are_at_their_defaults(measured: str) -> None:
+    seven = ("pcd", "ws", "mgda", "pcgrad", "cagrad", "famo", "auxinash")
+    assert {name for name in seven if _findings(name)[measured].holds} == MEASURED[measured]
+
+
+@pytest.mark.parametrize(
+    ("case", "measured", "holds"),
+    [
+        ("pcd,epsilon_form=relative", "scale-invariant direction", True),
+        ("pcd,normalization=unit", "scale-invariant direction", True),
+        ("pcd,normalization=none", "scale-invariant direction", False),
+        ("pcd,tau=0.0", "no objective ascends", True),
+        ("pcd,tau=0.0", "stops where gradients cancel", True),
+        ("pcd,tau=(0.1, 0.2)", "symmetric in the secondaries", False),
+        ("pcd,tau=(0.1, 0.2)", "no secondary ascends", True),
+        ("pcd,rescale=none,tau=0.5", "stops at a stationary primary", False),
+        ("pcd,rescale=none,tau=0.5", "length follows the gradients", False),
+        ("mgda,normalization=l2", "scale-invariant direction", True),
+        ("mgda,normalization=loss", "scale-invariant direction", True),
+        ("mgda,normalization=loss+", "scale-invariant direction", False),
+        ("mgda,normalization=l2", "no objective ascends", True),
+        ("mgda,normalization=loss", "no objective ascends", True),
+        ("mgda,normalization=loss+", "no objective ascends", True),
+    ],
+)
+def test_what_options_change(case: str, measured: str, holds: bool) -> None:
+    assert _findings(case)[measured].holds is holds
+
+
+def test_pcds_additive_epsilon_is_nearly_scale_invariant_and_a_weighted_sum_is_not() -> None:
+    pcd, ws = (_findings(name)["scale-invariant direction"].value for name in ("pcd", "ws"))
+    assert isinstance(pcd, float) and isinstance(ws, float)
+    assert 1e-9 < pcd < 1e-3 < 1.0 < ws
+
+
+@pytest.mark.parametrize(
+    ("name", "degree"), [("auxinash", 0), ("mgda,normalization=loss", 0), ("mgda,normalization=loss+", -1), ("pcd", 1)]
+)
+def test_degree_of_the_updates_length(name: str, degree: int) -> None:
+    assert _findings(name)["length follows the gradients"].value == pytest.approx(degree, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "read"), [("ws", "nothing"), ("famo", "losses, lower bounds"), ("pcgrad", "gram")])
+def test_what_is_read(name: str, read: str) -> None:
+    assert _findings(name)["reads only losses"].value == read
+
+
+def test_pcgrad_is_symmetric_in_distribution_only() -> None:
+    finding = _findings("pcgrad")["symmetric in all objectives"]
+    assert "mean over 500 draws" in finding.sentence

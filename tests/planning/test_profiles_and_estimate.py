@@ -1,0 +1,65 @@
+import pytest
+import torch
+
+from mobench import UserError
+from mobench.core.resources import Resources, resources
+from mobench.planning.estimate import estimate_seconds, states_its_cost
+from mobench.planning.plan import make_groups, make_plan
+from mobench.planning.profiles import choose_profile, profile_names
+from mobench.planning.suite import load_suite
+
+RAW = {
+    "default_profile": "auto",
+    "auto": {"cpu": "small", "cuda": "large", "hint": "profile=large does more"},
+    "profiles": {"small": {}, "large": {}},
+}
+
+
+def test_the_machine_decides_where_the_suite_says_auto(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_profile("x", RAW, None) == (
+        "small",
+        "x: picked profile=small (no CUDA device here); profile=large does more",
+    )
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_profile("x", RAW, "auto")[0] == "large"
+    assert choose_profile("x", RAW, "small") == ("small", "")
+
+
+def test_a_suite_without_default_has_a_standard_profile():
+    assert profile_names({"profiles": {"quick": {}}}) == ["quick", "standard"]
+    assert profile_names(RAW) == ["large", "small"]
+    assert choose_profile("x", {}, None) == ("standard", "")
+    with pytest.raises(UserError, match="Did you mean 'small'"):
+        choose_profile("x", RAW, "smal")
+
+
+def test_an_estimate_is_positive():
+    def estimate(seeds):
+        plan = make_plan(load_suite("plane"), {"seeds": seeds, "methods": ["mgda"]})
+        return estimate_seconds(make_groups(plan.specs), "cpu")
+
+    assert estimate(1) > 0
+
+
+def test_a_problem_that_states_its_cost_is_believed():
+    plan = make_plan(load_suite("compression", "paper"), {"methods": ["mgda"], "seeds": 1, "training.epochs": 2})
+    groups = make_groups(plan.specs)
+    assert all(map(states_its_cost, groups))
+    assert estimate_seconds(groups, "cpu") > 10 * estimate_seconds(groups, "cuda") > 0
+    longer = make_plan(load_suite("compression", "paper"), {"methods": ["mgda"], "seeds": 1, "training.epochs": 4})
+    assert estimate_seconds(make_groups(longer.specs), "cuda") == pytest.approx(2 * estimate_seconds(groups, "cuda"))
+
+
+def test_resources_travel_through_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("MOBENCH_RESOURCES", "{}")
+    assert resources().device == "auto"
+    Resources(device="cpu", data_root=str(tmp_path), compile=True).export()
+    found = resources()
+    assert (found.device, found.data_root, found.compile, found.torch_device) == ("cpu", str(tmp_path), True, "cpu")
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(UserError, match="device=nonsense cannot be used here"):
+        Resources(device="nonsense").check()
+    Resources(device="cpu").check()

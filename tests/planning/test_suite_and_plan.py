@@ -1,0 +1,172 @@
+import pytest
+
+from mobench import UserError
+from mobench.planning.overrides import overlay, parse_overrides
+from mobench.planning.plan import GROUP_SIZE, make_groups, make_plan, make_plans
+from mobench.planning.suite import load_suite, parse_seeds, suite_files
+from mobench.planning.yaml_text import read_yaml
+
+KEYS = ("suite", "methods", "problems", "seeds", "training", "time_limit")
+
+SUITE = """
+title: A test
+problems: {double-well@1: {k: [2, 3]}}
+methods:
+  mgda: {}
+  pcd: {tau: [0.1, 0.2]}
+  ws: [{weight: 0.5}, {weight: [0.01, 0.1], form: penalty}]
+seeds: [7, 42, 3]
+training: {optimizer: sgd, lr: 0.05, steps: 5}
+profiles:
+  quick: {seeds: 1, methods: {pcd: {tau: 0.3}}}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(SUITE)
+    return str(file)
+
+
+def plan(name, profile=None, *arguments):
+    return make_plan(load_suite(name, profile), parse_overrides(arguments, KEYS))
+
+
+def knobs(plan, method, key):
+    return sorted({spec.method_settings[key] for spec in plan.specs if spec.method == f"{method}@1"})
+
+
+def test_numbers_are_read_as_people_write_them():
+    assert read_yaml("[1e-4, 1E5, -2, .5, 1.]") == [1e-4, 1e5, -2, 0.5, 1.0]
+    assert isinstance(read_yaml("3"), int)
+
+
+def test_the_product_of_problems_methods_sweeps_and_seeds(suite):
+    made = plan(suite)
+    assert len(made.specs) == 2 * (1 + 2 + 3) * 3
+    assert len({spec.id for spec in made.specs}) == len(made.specs)
+    assert knobs(made, "pcd", "tau") == [0.1, 0.2]
+    assert {
+        (spec.method_settings["weight"], spec.method_settings["form"]) for spec in made.specs if "ws" in spec.method
+    } == {
+        (0.5, "convex"),
+        (0.01, "penalty"),
+        (0.1, "penalty"),
+    }
+
+
+def test_a_profile_is_laid_over_the_suite(suite):
+    made = plan(suite, "quick")
+    assert made.suite.profile == "quick"
+    assert {spec.seed for spec in made.specs} == {7}
+    assert knobs(made, "pcd", "tau") == [0.3]
+
+
+def test_overrides_reach_every_setting(suite):
+    made = plan(
+        suite,
+        None,
+        "methods=pcd,mgda",
+        "seeds=2",
+        "methods.pcd.tau=[0.01,0.1]",
+        "problems.double-well.k=4",
+        "training.lr=0.5",
+    )
+    assert {spec.method for spec in made.specs} == {"pcd@1", "mgda@1"}
+    assert {spec.seed for spec in made.specs} == {7, 42}
+    assert knobs(made, "pcd", "tau") == [0.01, 0.1]
+    assert {spec.problem_settings["k"] for spec in made.specs} == {4}
+    assert {spec.training["lr"] for spec in made.specs} == {0.5}
+
+
+def test_a_method_can_be_added_and_one_value_per_objective_is_a_list_in_a_list(suite):
+    added = plan(suite, None, "methods=+famo")
+    assert {spec.method for spec in added.specs} == {"mgda@1", "pcd@1", "ws@1", "famo@1"}
+    per_objective = plan(suite, None, "methods=pcd", "methods.pcd.tau=[[0.1,0.2]]", "problems.double-well.k=3")
+    assert knobs(per_objective, "pcd", "tau") == [(0.1, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["method=pcd"], ["'method'", "Did you mean 'methods'?"]),
+        (["methods=pdc"], ["unknown method 'pdc'", "'pcd'"]),
+        (["methods.pcd.taw=0.1"], ["'taw'", "Did you mean 'tau'?"]),
+        (["methods.pcd.tau=2"], ["pcd.tau=2", "[0, 1]"]),
+        (["methods.pcd.tau=[0.1,2]"], ["pcd.tau=2"]),
+        (["methods.pcd.tau=[]"], ["empty sweep"]),
+        (["methods.pcd.tau=[[0.1,0.2,0.3]]"], ["pcd.tau", "3 values"]),
+        (["methods.cagrad.c=0.1"], ["'cagrad'", "entry of methods"]),
+        (["methods.pcd=0.1"], ["methods.NAME.SETTING=VALUE"]),
+        (["problems=triple-well"], ["unknown problem 'triple-well'"]),
+        (["problems.double-well.k=1"], ["double-well.k=1", "whole number from 2"]),
+        (["training.lr=-1"], ["training.lr=-1"]),
+        (["training.lrr=1"], ["'lrr'", "Did you mean 'lr'?"]),
+        (["training.optimizer=lbfgs"], ["training.optimizer", "adam"]),
+        (["seeds=0"], ["seeds=0"]),
+        (["seeds=1.5"], ["seeds=1.5"]),
+        (["seeds=[1,1]"], ["each seed once"]),
+        (["seeds=[-1]"], ["seeds=[-1]"]),
+        (["seeds"], ["'seeds' is not of the form key=value"]),
+        (["seeds=1", "seeds=2"], ["seeds is given twice"]),
+        (["methods.pcd.tau=[0.1"], ["methods.pcd.tau=[0.1 cannot be read"]),
+    ],
+)
+def test_mistakes_are_refused_before_anything_runs(suite, arguments, words):
+    with pytest.raises(UserError) as caught:
+        plan(suite, None, *arguments)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title: [", ["not valid YAML"]),
+        ("- 1", ["must hold a mapping"]),
+        ("title: x", ["needs problems"]),
+        ("problms: {}", ["'problms'", "Did you mean 'problems'?"]),
+        ("problems: 3", ["problems has the wrong type"]),
+    ],
+)
+def test_a_broken_suite_file_is_explained(tmp_path, text, words):
+    file = tmp_path / "broken.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError) as caught:
+        load_suite(str(file))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_unknown_suites_and_profiles():
+    with pytest.raises(UserError, match="Did you mean 'escape'"):
+        load_suite("escap")
+    with pytest.raises(UserError, match="Did you mean 'quick'"):
+        load_suite("escape", "quik")
+    with pytest.raises(UserError, match="no such file"):
+        load_suite("absent.yaml")
+
+
+def test_seeds_by_count_take_the_listed_ones_first():
+    assert parse_seeds(2, (42, 123, 7)) == (42, 123)
+    assert parse_seeds(5, (1, 3)) == (1, 3, 0, 2, 4)
+
+
+def test_every_shipped_suite_and_profile_makes_a_plan():
+    for name in suite_files():
+        for profile in ("quick", "standard", "paper"):
+            if profile in __import__("mobench.planning.suite", fromlist=["x"]).profiles_of(name):
+                assert all(made.specs for made in make_plans([name], profile, {}))
+
+
+def test_groups_share_problem_shape_and_training_and_lose_no_run():
+    specs = make_plans(["escape"], None, {})[0].specs
+    groups = make_groups(specs)
+    assert sorted(spec.id for group in groups for spec in group) == sorted(spec.id for spec in specs)
+    assert all(len(group) <= GROUP_SIZE for group in groups)
+    assert all(len({spec.problem_settings["k"] for spec in group}) == 1 for group in groups)
+
+
+def test_overlay_merges_mappings_and_replaces_the_rest():
+    assert overlay({"a": {"b": 1, "c": [1]}, "d": 2}, {"a": {"c": [2, 3]}}) == {"a": {"b": 1, "c": [2, 3]}, "d": 2}

@@ -1,0 +1,153 @@
+"""Training a compressible network: what a seed fixes, and what each setting does and does not change."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from mobench.core.spec import RunSpec
+from mobench.core.streams import Streams
+from mobench.problems.compression import proximal
+from mobench.problems.compression.networks import penalised
+from mobench.problems.compression.stored import rebuilt
+from mobench.problems.compression.task import CompressionTask
+from mobench.running.executor import execute
+from mobench.store.folder import Store
+from mobench.store.record import Outcome
+from tests.problems.compression.runs import few_steps, machine, one_thread, spec, trained
+
+
+def same_weights(first: Outcome, second: Outcome) -> bool:
+    return all(torch.equal(tensor, second.artifact[name]) for name, tensor in first.artifact.items())
+
+
+def penalised_weights(run: RunSpec, outcome: Outcome) -> dict[str, Tensor]:
+    model = rebuilt(run.build_problem(), outcome.artifact)
+    return {name: weight.detach() for name, weight in penalised(model)}
+
+
+@pytest.mark.parametrize("penalty", ["group-lasso", "l1-nuclear"])
+def test_a_seed_fixes_every_bit(penalty: str) -> None:
+    run = spec(penalty=penalty, training=few_steps(15))
+    first, again = trained(run), trained(run)
+    assert first.metrics == again.metrics
+    assert first.history == again.history
+    assert same_weights(first, again)
+
+
+def test_two_methods_at_one_seed_start_from_the_same_losses() -> None:
+    losses = [trained(spec(method, training=few_steps(1))).history["losses"][0] for method in ("pcd", "ws", "mgda")]
+    assert losses[0] == losses[1] == losses[2]
+
+
+def test_scale_multiplies_every_secondary_and_nothing_else() -> None:
+    plain, scaled = (trained(spec(penalty="l1-nuclear", scale=scale, training=few_steps(1))) for scale in (1.0, 4.0))
+    assert np.array(scaled.history["losses"][0]) == pytest.approx(np.array(plain.history["losses"][0]) * [1, 4, 4])
+    before, after = (np.array(outcome.history["gradient_norms"][0]) for outcome in (plain, scaled))
+    assert after == pytest.approx(before * [1, 4, 4])
+
+
+def test_rescaled_secondaries_leave_scale_free_pcd_where_it_was_and_move_a_weighted_sum() -> None:
+    knobs: dict[str, dict[str, Any]] = {"pcd": {"epsilon_form": "relative"}, "ws": {}}
+    for method, unchanged in (("pcd", True), ("ws", False)):
+        # A power of two scales floating-point numbers without rounding, so equality can be exact.
+        plain, scaled = (
+            trained(spec(method, knobs=knobs[method], scale=scale, training=few_steps(15))) for scale in (1.0, 1024.0)
+        )
+        assert same_weights(plain, scaled) == unchanged
+        assert (plain.metrics["log10/group-lasso"] == scaled.metrics["log10/group-lasso"]) == unchanged
+
+
+@pytest.mark.parametrize("penalty", ["group-lasso", "l1-nuclear"])
+def test_a_proximal_step_follows_the_update_with_threshold_lambda_times_lr(penalty: str) -> None:
+    training = few_steps(1, lr=0.1, schedule="constant")
+    off, on = (spec(penalty=penalty, prox=strength, training=training) for strength in (0.0, 2.0))
+    before, after = (penalised_weights(run, trained(run)) for run in (off, on))
+    names = off.build_problem().objectives()[1:]
+    for name, contiguous in before.items():
+        weight = contiguous.to(memory_format=torch.channels_last)  # norms are summed in the order of training
+        proximal.proximal_step([weight], names, 2.0 * 0.1)
+        assert torch.equal(weight, after[name])
+
+
+def test_only_a_proximal_step_makes_exact_zeros() -> None:
+    training = few_steps(10, lr=0.05)
+    off, on = (trained(spec(prox=strength, training=training)).metrics for strength in (0.0, 3.0))
+    assert off["parameter_sparsity"] == off["group_sparsity"] == 0
+    assert on["group_sparsity"] > 0.1 and on["parameter_sparsity"] > 0.01
+
+
+def test_a_second_look_at_the_losses_moves_no_statistics() -> None:
+    task = CompressionTask(spec().build_problem(), Streams(0))
+    batch = next(task.batches())
+    loss = float(task.losses(batch)[0].detach())
+    before = {name: buffer.clone() for name, buffer in task.model.named_buffers()}
+    after = task.losses_after(batch)
+    assert after[0] == loss, "the batch's own statistics are to be used, as in training"
+    assert all(torch.equal(buffer, before[name]) for name, buffer in task.model.named_buffers())
+    task.losses(batch)
+    assert not all(torch.equal(buffer, before[name]) for name, buffer in task.model.named_buffers())
+
+
+def test_famo_looks_twice_and_its_statistics_count_each_batch_once() -> None:
+    artifact = trained(spec("famo", training=few_steps(6))).artifact
+    counts = {int(tensor) for name, tensor in artifact.items() if name.endswith("num_batches_tracked")}
+    assert counts == {6}
+
+
+def test_bf16_trains_with_weights_in_float32() -> None:
+    # Without oneDNN: its AMX kernels end the process on virtual machines that announce AMX and forbid it.
+    with torch.backends.mkldnn.flags(enabled=False):
+        outcome = trained(spec(precision="bf16", training={"epochs": 2}))
+    assert {tensor.dtype for tensor in outcome.artifact.values()} == {torch.float32, torch.int64}
+    assert outcome.metrics["accuracy"] > 80
+    first = trained(spec(training=few_steps(1))).history["losses"][0][0]
+    assert outcome.history["losses"][0][0] != first
+    assert outcome.history["losses"][0][0] == pytest.approx(first, rel=2e-2)
+
+
+def test_channels_last_is_the_same_training_up_to_rounding() -> None:
+    run = spec(penalty="l1-nuclear", training={"epochs": 2})
+    contiguous = trained(run)
+    with machine(channels_last=True):
+        task = CompressionTask(run.build_problem(), Streams(0))
+        assert task.penalised[1].is_contiguous(memory_format=torch.channels_last)
+        other = trained(run)
+    for name in ("losses", "gradient_norms"):
+        assert other.history[name][0] == pytest.approx(contiguous.history[name][0], rel=1e-4)
+    assert other.metrics["accuracy"] == pytest.approx(contiguous.metrics["accuracy"], abs=3.0)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on the CPU")
+def test_a_compiled_network_trains_the_same() -> None:
+    run = spec("famo", training=few_steps(2))
+    eager = trained(run)
+    with machine(compile=True):
+        task = CompressionTask(run.build_problem(), Streams(0))
+        assert task.forward is not task.model
+        compiled = trained(run)
+    assert np.array(compiled.history["losses"]) == pytest.approx(np.array(eager.history["losses"]), rel=1e-5)
+    assert compiled.artifact.keys() == eager.artifact.keys()
+
+
+@pytest.mark.parametrize("settings", [{}, {"penalty": "l1-nuclear"}, {"penalty": "l1-nuclear", "prox": 1e-3}])
+def test_a_loss_that_leaves_the_finite_numbers_fails_at_that_step_and_the_rest_goes_on(
+    settings: dict[str, Any], tmp_path: Any
+) -> None:
+    store = Store(tmp_path / "results")
+    wild = spec(training=few_steps(50, lr=1e36, schedule="constant"), **settings)
+    tame = spec(training=few_steps(2), **settings)
+    with one_thread():
+        tally = execute([[wild], [tame]], store, jobs=0)
+    assert (tally.done, tally.failed) == (1, 1)
+    outcome = store.load(wild.id).outcome
+    assert outcome.status == "failed" and outcome.reason.startswith("mobench.errors.NonFiniteError")
+    assert outcome.failed_at_step is not None and 0 < outcome.failed_at_step < 50
+    assert outcome.history["step"] == list(range(outcome.failed_at_step)), "the way there is kept"
+    assert outcome.metrics == {}
+    assert not store.artifact(wild.id).exists() and store.artifact(tame.id).exists()

@@ -1,0 +1,84 @@
+import itertools
+
+import matplotlib
+import numpy as np
+import pytest
+
+from mobench.reporting.plots.style import FURTHER, METHODS, house_style, method_styles
+from mobench.reporting.plots.theme import DARK_PAGE, LIGHT_PAGE
+
+# Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
+VISIONS = {
+    "normal": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+SEVEN = ["pcd", "ws", "mgda", "pcgrad", "cagrad", "famo", "auxinash"]
+
+
+def linear(color):
+    channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    xyz = np.array(
+        [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
+    )
+    x, y, z = xyz @ np.clip(rgb, 0, 1) / [0.95047, 1.0, 1.08883]
+    f = [np.cbrt(v) if v > 216 / 24389 else (24389 / 27 * v + 16) / 116 for v in (x, y, z)]
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def contrast(color, background):
+    brightness = sorted(linear(c) @ [0.2126, 0.7152, 0.0722] + 0.05 for c in (color, background))
+    return brightness[1] / brightness[0]
+
+
+@pytest.mark.parametrize("shade", ["color", "on_dark"])
+@pytest.mark.parametrize("vision", VISIONS)
+def test_the_seven_methods_differ_for_colour_blind_readers(vision, shade):
+    seen = {name: lab(np.array(VISIONS[vision]) @ linear(getattr(METHODS[name], shade))) for name in SEVEN}
+    assert min(np.linalg.norm(seen[a] - seen[b]) for a, b in itertools.combinations(SEVEN, 2)) > 30
+
+
+def test_every_colour_is_seen_on_its_page():
+    for style in (*METHODS.values(), *FURTHER):
+        assert contrast(style.color, LIGHT_PAGE) >= 3.0, style
+        assert contrast(style.on_dark, DARK_PAGE) >= 3.0, style
+
+
+def test_both_shades_of_a_method_are_one_hue():
+    for style in (*METHODS.values(), *FURTHER):
+        light, dark_one = (lab(linear(color)) for color in (style.color, style.on_dark))
+        assert np.linalg.norm(light - dark_one) < 25, style
+        if np.linalg.norm(light[1:]) > 10:
+            turn = np.angle(complex(*light[1:]) / complex(*dark_one[1:]), deg=True)
+            assert abs(turn) < 10, style
+
+
+def test_no_two_styles_share_a_colour_or_a_marker():
+    styles = (*METHODS.values(), *FURTHER)
+    assert len({style.color for style in styles}) == len({style.on_dark for style in styles}) == len(styles)
+    assert len({style.marker for style in styles}) == len(styles)
+
+
+def test_a_new_method_looks_the_same_whoever_stands_beside_it():
+    alone = method_styles(["mine"])["mine"]
+    assert alone in FURTHER
+    assert method_styles(["pcd", "mine", "ws"])["mine"] == alone
+    assert method_styles(["pcd"])["pcd"] == METHODS["pcd"]
+
+
+def test_new_methods_differ_from_each_other_as_long_as_styles_last():
+    names = [f"method-{index}" for index in range(len(FURTHER))]
+    assert len(set(method_styles(names).values())) == len(FURTHER)
+    assert list(method_styles([*names, "one-more", "pcd"])) == [*names, "one-more", "pcd"]
+
+
+def test_the_style_does_not_outlive_the_plot():
+    before = dict(matplotlib.rcParams)
+    with house_style():
+        assert matplotlib.rcParams["svg.hashsalt"] == "mobench"
+    assert dict(matplotlib.rcParams) == before

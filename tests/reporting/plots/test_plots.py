@@ -1,0 +1,230 @@
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from mobench import UserError
+from mobench.planning.suite import Suite
+from mobench.reporting.plots import PLOTS, Source, draw_plots, house_style
+from mobench.reporting.plots.gradient_norm import FLOOR
+from mobench.reporting.rendering import at_once, beside
+from mobench.reporting.tables import hypervolume_sheets
+from mobench.scoring.hypervolumes import hypervolume_frame
+from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.selected import selected_frame, selected_rows
+from tests.reporting.frames import run, table
+
+TARGETS = (80, 90)
+
+
+def pruned(method, seed, accuracies, tau=None, status="done"):
+    """A run with accuracies (dense, 80 %, 90 %) on test data; validation is one point lower."""
+    columns = {"problem.scale": 1.0}
+    for mark, accuracy in zip(("", "@80", "@90"), accuracies, strict=True):
+        columns |= {f"accuracy{mark}": accuracy + seed, f"selection_accuracy{mark}": accuracy - 1.0}
+        removed = float(mark[1:] or 0) / 100
+        columns |= {f"flops{mark}": 1e6 * (1 - removed), f"bytes{mark}": 1e5, f"latency_ms{mark}": 1.0}
+        if mark:
+            columns[f"reduction{mark}"] = removed + 0.001
+    columns |= {"parameter_sparsity": accuracies[0] / 100, "effective_rank": 5.0}
+    settings = {} if tau is None else {"tau": tau}
+    return run(
+        method, seed, settings=settings, status=status, **(columns if status == "done" else {"problem.scale": 1.0})
+    )
+
+
+RUNS = table(
+    [pruned("pcd", seed, values, tau) for seed in (0, 1) for tau, values in ((0.1, (95, 90, 40)), (0.3, (85, 84, 80)))],
+    [pruned("ws", seed, (90, 60, 50)) for seed in (0, 1)],
+    [pruned("mgda", seed, (0, 0, 0), status="failed") for seed in (0, 1)],
+)
+SOURCE = Source(RUNS, list, ("pcd", "ws", "mgda"))
+
+
+def drawn(name, frame):
+    with house_style():
+        figure = PLOTS[name].draw(frame)
+        figure.canvas.draw()
+    return figure
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_accuracy_against_reduction_shows_the_numbers_of_the_table():
+    frame = PLOTS["accuracy-reduction"].data(SOURCE)
+    rows = tuple(
+        {"label": str(target), "value": f"accuracy@{target}", "select": f"selection_accuracy@{target}"}
+        for target in TARGETS
+    )
+    expected = selected_frame(selected_rows(Suite("x", "y", "z", selected=rows)), RUNS)
+    for target in TARGETS:
+        plotted = frame[frame["target"] == target].set_index("contender")
+        listed = expected[expected["row"] == str(target)].set_index("contender").loc[plotted.index]
+        for column in ("mean", "low", "high", "n", "chosen"):
+            assert plotted[column].equals(listed[column])
+    pcd = frame[frame["contender"] == "pcd"]
+    assert pcd["chosen"].tolist() == ["tau=0.1", "tau=0.3"]
+    assert pcd["mean"].tolist() == [90.5, 80.5]
+    assert pcd["reduction"].tolist() == pytest.approx([80.1, 90.1])
+    assert legend(drawn("accuracy-reduction", frame)) == ["pcd", "ws", "mgda (failed)"]
+
+
+def test_lines_and_bands_are_where_the_data_says():
+    frame = PLOTS["accuracy-reduction"].data(SOURCE)
+    (axis,) = drawn("accuracy-reduction", frame).axes
+    lines = [line.get_xydata() for line in axis.get_lines() if len(line.get_xydata())]
+    pcd = frame[frame["contender"] == "pcd"]
+    assert any(np.array_equal(line, pcd[["reduction", "mean"]]) for line in lines)
+    reach = [
+        (path.vertices[:, 1].min(), path.vertices[:, 1].max()) for band in axis.collections for path in band.get_paths()
+    ]
+    assert (pcd["low"].min(), pcd["high"].max()) in reach
+
+
+def test_accuracy_against_costs_has_the_unpruned_network_too():
+    frame = PLOTS["accuracy-cost"].data(SOURCE)
+    pcd = frame[frame["contender"] == "pcd"].set_index("target")
+    assert pcd["flops"].to_dict() == pytest.approx({0.0: 1e6, 80.0: 2e5, 90.0: 1e5})
+    assert pcd.at[0.0, "mean"] == 95.5
+    figure = drawn("accuracy-cost", frame)
+    assert [axis.get_xlabel() for axis in figure.axes] == ["CPU latency (ms)", "file size (KiB)", "MFLOPs"]
+
+
+def test_selection_on_test_data_reaches_the_plots():
+    swapped = RUNS.assign(**{"selection_accuracy@80": -RUNS["accuracy@80"]})
+    chosen = {}
+    for selection in ("validation", "test"):
+        frame = PLOTS["accuracy-reduction"].data(Source(swapped, list, SOURCE.order, selection))
+        chosen[selection] = frame[(frame["contender"] == "pcd") & (frame["target"] == 80)]["chosen"].item()
+    assert chosen == {"validation": "tau=0.3", "test": "tau=0.1"}
+
+
+def test_runs_that_were_not_pruned_give_no_accuracy_plot():
+    plain = Source(table([run("pcd", 0, **{"loss/a": 1.0})]), list, ("pcd",))
+    assert PLOTS["accuracy-reduction"].data(plain).empty
+    assert PLOTS["accuracy-cost"].data(plain).empty
+
+
+def test_the_knob_is_swept_and_others_are_lines():
+    frame = PLOTS["knob"].data(SOURCE)
+    accuracy = frame[frame["metric"] == "accuracy"]
+    assert accuracy[accuracy["contender"] == "pcd"][["knob", "mean"]].values.tolist() == [[0.1, 95.5], [0.3, 85.5]]
+    found = interval([90.0, 91.0])
+    assert accuracy[accuracy["contender"] == "ws"][["mean", "low", "high"]].values.tolist() == [
+        [90.5, found.low, found.high]
+    ]
+    assert accuracy[accuracy["contender"] == "ws"]["knob"].isna().all()
+    assert accuracy[accuracy["contender"] == "mgda"]["mean"].isna().all()
+    figure = drawn("knob", frame)
+    assert [axis.get_ylabel() for axis in figure.axes] == [
+        "test accuracy (%)",
+        "share of zero weights",
+        "effective rank",
+    ]
+    assert figure.axes[0].get_xlabel() == "τ"
+
+
+def test_a_knob_that_was_not_run_gives_no_plot_and_a_misspelt_one_an_error():
+    without = Source(RUNS[RUNS["method"] == "ws"].drop(columns="method.tau"), list, ("ws",))
+    assert PLOTS["knob"].data(without).empty
+    with pytest.raises(UserError, match=r"Did you mean 'method\.tau'"):
+        PLOTS["knob"].data(SOURCE, setting="method.taw")
+
+
+def test_scale_selects_nothing():
+    scaled = table(
+        [
+            run("pcd", seed, instance=f"x{scale}", **{"problem.scale": scale, "accuracy@90": 10 * scale + seed})
+            for seed in (0, 1)
+            for scale in (10.0, 0.1)
+        ]
+    )
+    frame = PLOTS["scale"].data(Source(scaled, list, ("pcd",)))
+    assert frame[["scale", "mean", "n"]].values.tolist() == [[0.1, 1.5, 2.0], [10.0, 100.5, 2.0]]
+    (axis,) = drawn("scale", frame).axes
+    assert (axis.get_title(loc="left"), axis.get_xscale(), axis.get_ylabel()) == (
+        "toy",
+        "log",
+        "test accuracy (%), 90 % removed",
+    )
+
+
+def test_the_end_of_runs_against_k_is_a_median_with_its_range():
+    norms = {2: [1.0, 3.0, 8.0], 3: [0.0, 0.0, 1e-3]}
+    runs = table(
+        [
+            run("pcd", seed, instance=f"{k}", **{"problem.k": k, "primary_gradient_norm": norm})
+            for k, values in norms.items()
+            for seed, norm in enumerate(values)
+        ]
+    )
+    frame = PLOTS["gradient-norm-end"].data(Source(runs, list, ("pcd",)))
+    assert frame[["x", "mean", "low", "high", "runs"]].values.tolist() == [
+        [2, 3.0, 1.0, 8.0, 3],
+        [3, 0.0, 0.0, 1e-3, 3],
+    ]
+    (axis,) = drawn("gradient-norm-end", frame).axes
+    assert axis.get_lines()[0].get_ydata().tolist() == [3.0, FLOOR]
+
+
+def test_where_restricts_a_plot_and_keeps_failures():
+    frame = PLOTS["accuracy-reduction"].data(SOURCE.where({"method": ["pcd", "mgda"]}))
+    assert set(frame["contender"]) == {"pcd", "mgda"}
+
+
+def test_names_are_drawn_as_they_are():
+    names = {"pcd": r"$\undefined{$", "ws": "50 %_x"}
+    strange = RUNS.assign(contender=RUNS["method"].map(lambda name: names.get(name, name)))
+    source = Source(strange.assign(instance_label="$a$ <b>"), list, tuple(strange["contender"].unique()))
+    (picture,) = draw_plots(["accuracy-reduction"], source)
+    assert picture.png.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("accuracy-reductoin", ["'accuracy-reductoin'", "Did you mean 'accuracy-reduction'?"]),
+        ({"plot": "scale", "vale": "x"}, ["'vale'", "Did you mean 'value'?"]),
+        ({"value": "x"}, ["lacks the key plot"]),
+        ({"plot": "scale", "value": "acuracy@90"}, ["Did you mean 'accuracy@90'?"]),
+        ({"plot": "scale", "where": {"methd": "pcd"}}, ["Did you mean 'method'?"]),
+    ],
+)
+def test_mistakes_in_a_suites_plots_are_explained(entry, words):
+    with pytest.raises(UserError) as caught:
+        draw_plots([entry], SOURCE)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_equal_data_give_equal_files_and_repeated_plots_get_names_of_their_own():
+    first, second = draw_plots(["accuracy-reduction", "accuracy-reduction"], SOURCE)
+    assert (first.name, second.name) == ("accuracy-reduction", "accuracy-reduction_2")
+    assert (first.svg, first.png) == (second.svg, second.png)
+    assert b"<svg" in first.svg
+
+
+def test_hypervolume_bars_are_the_numbers_of_the_table():
+    columns = {"problem.start": "upper", "seconds_per_step": 1.0}
+    runs = table(
+        *([run(m, s, problem="two-wells@1", **{"loss/wells": w + s, "loss/square": w, **columns}) for s in (0, 1)]
+          for m, w in (("pcd", 1.0), ("ws", 2.0)))
+    )  # fmt: skip
+    frame = PLOTS["hypervolume"].data(Source(runs, list, ("pcd", "ws")))
+    assert frame["mean"].tolist() == pytest.approx([(0.8 * 0.8 + 0.6 * 0.8) / 2, (0.6 * 0.6 + 0.4 * 0.6) / 2])
+    sheet = hypervolume_sheets(hypervolume_frame(runs), ["pcd", "ws"])[0]
+    assert sheet.name == "hypervolume-frozen"
+    assert [cell.text for cell in sheet.rows[0]] == ["two-wells", "0.560 [0.480, 0.640]", "0.300 [0.240, 0.360]"]
+    (axis,) = drawn("hypervolume", frame).axes
+    assert sorted(bar.get_width() for bar in axis.patches) == pytest.approx(sorted(frame["mean"]))
+
+
+def test_figures_rendered_in_another_process_are_the_same_files():
+    elsewhere = [*draw_in(beside), *draw_in(lambda: nullcontext(at_once))]
+    assert len(elsewhere) == 2 and elsewhere[0].svg == elsewhere[1].svg and elsewhere[0].png == elsewhere[1].png
+
+
+def draw_in(place):
+    with place() as render:
+        return draw_plots(["accuracy-reduction"], SOURCE, render)

@@ -1,0 +1,107 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mobench.planning.suite import Suite
+from mobench.reporting.plots import PLOTS, Source, critical_difference, draw_plots, house_style, performance
+from mobench.reporting.plots.critical_difference import SPAN
+from mobench.scoring.standings import Contest, standings
+from tests.reporting.frames import run, table
+
+COLUMNS = {"problem.start": "upper", "seconds_per_step": 1.0}
+
+
+def two_wells(instance, values, failed=()):
+    """Runs with both losses equal to w: the hypervolume in the box of side 5 is (1 − w/5)²."""
+    return [
+        run(m, s, instance=instance, problem="two-wells@1", status="failed" if m in failed else "done",
+            **{"loss/wells": w, "loss/square": w, **COLUMNS})
+        for m, w in values.items() for s in (0, 1)
+    ]  # fmt: skip
+
+
+RUNS = table(
+    two_wells("x", {"pcd": 0.0, "ws": 2.5, "mgda": 1.0}), two_wells("y", {"pcd": 2.5, "ws": 0.0, "mgda": 1.0}, ["mgda"])
+)
+SOURCE = Source(RUNS, list, ("pcd", "ws", "mgda"), suite=Suite("s", "p", "t"))
+
+
+def contest(values, suite="s", instance="i"):
+    frame = pd.DataFrame(values, dtype=float)
+    return Contest(suite, "p", "toy@1", instance, instance, "m", "max", frame, dict.fromkeys(frame, 1))
+
+
+def drawn(plot, frame):
+    with house_style():
+        figure = plot.draw(frame)
+        figure.canvas.draw()
+    return figure
+
+
+def test_a_profile_of_stored_runs_is_where_hand_arithmetic_puts_it():
+    frame = PLOTS["performance-profile"].data(SOURCE)
+    steps = {name: part[["ratio", "mean"]].to_numpy().tolist() for name, part in frame.groupby("contender")}
+    # Hypervolumes: x has pcd 1, mgda 0.64, ws 0.25; y has ws 1, pcd 0.25 and mgda failed.
+    assert steps == {"pcd": [[1, 0.5], [4, 1]], "ws": [[1, 0.5], [4, 1]], "mgda": [[1, 0], [1.5625, 0.5]]}
+    figure = drawn(PLOTS["performance-profile"], frame)
+    (axis,) = figure.axes
+    ends = {tuple(line.get_xydata()[-1]) for line in axis.get_lines() if len(line.get_xydata()) > 1}
+    assert {y for _, y in ends} == {1.0, 0.5}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pcd", "ws", "mgda"]
+
+
+def test_suites_weigh_the_same_in_a_profile():
+    many = [contest({"a": [1.0], "b": [0.5]}, "many", str(index)) for index in range(3)]
+    frame = performance.frame_of([*many, contest({"a": [0.5], "b": [1.0]}, "few")])
+    assert frame[frame["ratio"] == 1.0].set_index("contender")["mean"].to_dict() == pytest.approx({"a": 0.5, "b": 0.5})
+    assert frame["suites"].unique().tolist() == [2]
+
+
+def test_nothing_to_rank_gives_no_plot():
+    one = Source(table(two_wells("x", {"pcd": 0.0, "ws": 2.5})), list, ("pcd", "ws"), suite=Suite("s", "p", "t"))
+    assert draw_plots(["performance-profile", "critical-difference"], one) == []
+    assert performance.frame_of([]).empty
+    assert critical_difference.frame_of(standings([])).empty
+
+
+def test_the_diagram_places_markers_at_mean_ranks_and_bars_over_groups():
+    values = {name: [3.0 - place, 3.1 - place] for place, name in enumerate("abc")}
+    frame = critical_difference.frame_of(standings([contest(values, instance=str(index)) for index in range(10)]))
+    assert frame[["contender", "mean_rank", "groups"]].to_numpy().tolist() == [
+        ["a", 1.0, "1"], ["b", 2.0, "1 2"], ["c", 3.0, "2"],
+    ]  # fmt: skip
+    (axis,) = drawn(PLOTS["critical-difference"], frame).axes
+    step = SPAN / 2  # from rank to rank
+    bars = [line.get_xdata() for line in axis.get_lines() if line.get_linewidth() > 3]
+    assert [x.tolist() for x in map(np.array, bars)] == [
+        pytest.approx([0.0, step], abs=0.05), pytest.approx([step, 2 * step], abs=0.05),
+    ]  # fmt: skip
+    (scale,) = [line.get_xdata() for line in axis.get_lines() if line.get_marker() == "|"]
+    assert (scale[1] - scale[0]) / step == pytest.approx(2.343 * math.sqrt(2 / 10), abs=1e-3)
+    texts = [text.get_text() for text in axis.texts]
+    assert [text for text in texts if "  " in text] == ["a  1.00", "b  2.00", "c  3.00"]
+
+
+def test_too_few_contests_say_so():
+    frame = PLOTS["critical-difference"].data(SOURCE)
+    figure = drawn(PLOTS["critical-difference"], frame)
+    (axis,) = figure.axes
+    assert any("too few to tell anybody apart" in text.get_text() for text in axis.texts)
+    assert frame["critical_difference"].isna().all()
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 16])
+def test_no_name_is_cut_and_no_two_labels_overlap(count):
+    names = [f"method-{index}(form=penalty)" for index in range(count)]
+    values = {name: [place, place + 0.1] for place, name in enumerate(names)}
+    found = standings([contest(values, instance=str(index)) for index in range(6)])
+    figure = drawn(PLOTS["critical-difference"], critical_difference.frame_of(found))
+    (axis,) = figure.axes
+    boxes = [text.get_window_extent() for text in axis.texts if "  " in text.get_text()]
+    assert len(boxes) == count
+    for index, box in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0
+        assert box.x1 <= figure.bbox.x1
+        assert not any(box.overlaps(other) for other in boxes[:index])

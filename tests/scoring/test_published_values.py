@@ -1,0 +1,96 @@
+import re
+
+import pytest
+
+from mobench import UserError
+from mobench.scoring.published_values import find_published, load_published
+from tests.reporting.frames import run, table
+
+PRUNING = {
+    "problem.network": "densenet-121",
+    "problem.dataset": "cifar-10",
+    "problem.penalty": "group-lasso",
+    "problem.scale": 1.0,
+}
+
+
+def published(name, metric, method, settings=None, **columns):
+    where = {**PRUNING, **columns}
+    runs = table([run(method, seed, problem="compression@1", settings=settings, **where) for seed in (0, 1)])
+    found = find_published(load_published([name]), metric, runs)
+    return None if found is None else found.value
+
+
+def test_all_tables_of_the_paper_are_there():
+    pruning = load_published(["pruning"])
+    accuracies = [value for value in pruning if value.metric.startswith("accuracy")]
+    assert len(accuracies) == 8 * 6 * 7
+    costs = [value for value in pruning if not value.metric.startswith("accuracy")]
+    assert len(costs) == (2 * 6 * 3 + 6 * 3 * 3) * 7
+    assert len(load_published(["low-rank"])) == 4 * (3 + 1) * 7
+    assert len(load_published(["normalization"])) == 4 * 5
+    names = {value.metric for value in pruning}
+    assert all(re.fullmatch(r"(accuracy|flops|latency_ms|bytes)(@(80|85|90|95|99))?", name) for name in names)
+
+
+def test_numbers_stand_where_the_paper_has_them_in_the_units_of_the_metrics():
+    assert published("pruning", "accuracy@99", "pcd") == 89.2
+    assert published("pruning", "accuracy@99", "auxinash") == 71.8
+    mobile = {"problem.network": "mobilenet-v2", "problem.dataset": "cifar-100"}
+    assert published("pruning", "accuracy@99", "ws", {"form": "convex"}, **mobile) == 1.9
+    assert published("pruning", "flops@90", "mgda") == pytest.approx(0.32e9)
+    assert published("pruning", "bytes", "famo") == pytest.approx(27.2 * 2**20)
+    rank = {"problem.penalty": "l1-nuclear", "problem.network": "inception"}
+    assert published("low-rank", "effective_rank", "auxinash", **rank) == 18.0
+    assert published("low-rank", "parameter_sparsity", "mgda", **rank) == pytest.approx(0.991)
+    ema = {"tau": 0.01, "normalization": "ema", "beta": 0.99}
+    assert published("normalization", "diagnostic/deviation", "pcd", ema) == 0.048
+
+
+def test_nothing_is_shown_beside_runs_it_does_not_speak_of():
+    assert published("pruning", "accuracy@99", "pcd", **{"problem.network": "digits-cnn"}) is None
+    assert published("pruning", "accuracy@99", "pcd", **{"problem.scale": 100.0}) is None
+    assert published("pruning", "accuracy@99", "ws", {"form": "penalty"}) is None
+    assert published("pruning", "accuracy@97", "pcd") is None
+    assert published("pruning", "accuracy@99", "mine") is None
+    rank = {"problem.penalty": "l1-nuclear", "problem.network": "inception"}
+    assert published("low-rank", "accuracy", "pcd", {"tau": 0.02}, **rank) == 89.2
+    assert published("low-rank", "accuracy", "pcd", {"tau": 0.1}, **rank) is None
+    mixed = table(
+        [
+            run("ws", s, problem="compression@1", settings={"form": f}, **PRUNING)
+            for s, f in enumerate(("convex", "penalty"))
+        ]
+    )
+    assert find_published(load_published(["pruning"]), "accuracy@80", mixed) is None
+    assert find_published(load_published(["pruning"]), "accuracy@80", mixed[:0]) is None
+
+
+def test_notes_belong_to_their_metric():
+    notes = {value.metric: value.note for value in load_published(["pruning"])}
+    assert "trained without" in notes["accuracy"]
+    assert notes["accuracy@80"] == ""
+    assert "ratios" in notes["latency_ms"] == notes["latency_ms@90"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("tables: [{columns: [pcd, ws], instances: [{accuracy: [1.0]}]}]", ["accuracy has 1 numbers for 2 columns"]),
+        ("tables: [{colums: []}]", ["'colums'", "Did you mean 'columns'?"]),
+        ("tables: [{columns: 3}]", ["columns has the wrong type"]),
+        ("- 1", ["must hold a mapping"]),
+        ("tables: [", ["not valid YAML"]),
+    ],
+)
+def test_a_broken_file_is_explained(tmp_path, text, words):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError) as caught:
+        load_published([str(file)])
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_an_unknown_file_is_refused():
+    with pytest.raises(UserError, match="Did you mean 'pruning'"):
+        load_published(["prunning"])

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+
+from mobench import UserError
+from mobench.planning.plan import make_plan
+from mobench.planning.suite import load_suite
+from mobench.running.environment import environment
+from mobench.scoring.indicators.hypervolume import hypervolume
+from mobench.scoring.published import compare
+from mobench.scoring.query import aggregate, select
+from mobench.scoring.results_table import results_table
+from mobench.scoring.scores import budget_curves, method_scores, overall_scores
+from mobench.scoring.tables import suite_tables
+from mobench.store.record import Outcome, RunRecord, settled
+
+SUITE = """
+title: Hand-made
+problems: {quadratic@1: {scale: [1.0, 10.0]}}
+methods: {ws: {weight: [0.2, 0.5]}, mgda: {}}
+seeds: [0, 1, 2]
+training: {steps: 1}
+tables:
+  - {title: ends, value: secondary, columns: problem.scale}
+published:
+  - {quantity: largest, paper: 9, value: secondary, over: max, where: {method: ws}}
+  - {quantity: spread by seed, paper: "0", value: secondary, over: spread, by: seed, where: {method: mgda}}
+  - {quantity: of nobody, paper: 1, value: secondary, where: {method: famo}}
+  - {quantity: of a setting nobody has, paper: 1, value: secondary, where: {method.tau: 0.1}}
+"""
+
+
+def end(spec):
+    """A made-up end point: the knob and the seed decide it."""
+    knob = spec.method_settings.get("weight", 0.9)
+    return {"loss/quadratic": -3.0 * knob - spec.seed, "loss/l1": 1.0, "secondary": 10.0 * knob + spec.seed}
+
+
+@pytest.fixture
+def suite(tmp_path):
+    (tmp_path / "handmade.yaml").write_text(SUITE)
+    return make_plan(load_suite(str(tmp_path / "handmade.yaml")), {})
+
+
+def records(plan, failing=lambda spec: False):
+    for spec in plan.specs:
+        timings = {"seconds": 1.0, "seconds_per_step": 1e-3, "method_seconds_per_step": 1e-4}
+        outcome = Outcome("done", metrics=end(spec), timings=timings)
+        if failing(spec):
+            outcome = Outcome("failed", error="ValueError: no", timings=timings)
+        yield RunRecord(spec, settled(outcome), None, environment(), "then", "now")
+
+
+def test_one_row_per_run_with_every_setting(suite):
+    table = results_table(records(suite))
+    assert len(table) == 2 * 3 * 3 and table["id"].is_unique
+    assert set(table["method_label"]) == {"ws(weight=0.2)", "ws", "mgda"}
+    assert table["configuration"].nunique() == 6 and table["instance"].nunique() == 2
+
+
+def test_hypervolume_of_a_sweep_per_seed(suite):
+    scores = method_scores(results_table(records(suite)))
+    row = scores[(scores["method"] == "ws") & (scores["problem_label"] == "quadratic")].iloc[0]
+    expected = [hypervolume([[-0.6 - s, 2.0 + s], [-1.5 - s, 5.0 + s]], (-12, 0), (0, 20)) for s in range(3)]
+    assert row["hypervolume"] == pytest.approx(np.mean(expected))
+    assert row["hypervolume/sd"] == pytest.approx(np.std(expected, ddof=1))
+    assert (row["configurations"], row["runs"], row["failed"], row["seeds"]) == (2, 6, 0, 3)
+    assert row["igd_plus"] > 0 and row["gd_plus"] >= 0
+
+
+def test_a_failed_seed_scores_zero_and_is_counted(suite):
+    failing = lambda spec: spec.method == "mgda@1" and spec.seed == 1  # noqa: E731
+    scores = method_scores(results_table(records(suite, failing)))
+    whole = method_scores(results_table(records(suite)))
+    first, complete = (frame[frame["method"] == "mgda"].iloc[0] for frame in (scores, whole))
+    assert first["failed"] == 1 and first["runs"] == 3
+    one = [hypervolume([[-2.7 - s, 9.0 + s]], (-12, 0), (0, 20)) for s in (0, 2)]
+    assert first["hypervolume"] == pytest.approx(sum(one) / 3)
+    assert first["hypervolume"] < complete["hypervolume"]
+
+
+def test_a_table_without_a_finished_run_scores_zero(suite):
+    table = results_table(records(suite, failing=lambda spec: True))
+    assert "loss/l1" not in table
+    assert (overall_scores(table)["hypervolume"] == 0.0).all()
+    assert (method_scores(table)["hypervolume"] == 0.0).all()
+
+
+def test_overall_scores_are_means_over_instances(suite):
+    table = results_table(records(suite))
+    overall = overall_scores(table).set_index("method")
+    per_instance = method_scores(table).groupby("method")["hypervolume"].mean()
+    assert overall.loc["ws", "hypervolume"] == pytest.approx(per_instance["ws"])
+    assert overall.loc["ws", "configurations"] == 2
+
+
+def test_budget_curves_grow_and_end_at_the_whole_sweep(suite):
+    table = results_table(records(suite))
+    curve = budget_curves(table).query("method == 'ws'").groupby("instance")["hypervolume"].apply(list).iloc[0]
+    scores = method_scores(table).query("method == 'ws'")["hypervolume"].iloc[0]
+    assert curve[0] < curve[1] == pytest.approx(scores)
+
+
+def test_published_rows_stand_beside_ours(suite):
+    largest, spread, nobody, unset = compare(suite.suite, results_table(records(suite)))
+    assert (largest.paper, largest.ours, largest.runs) == ("9", 7.0, 12)
+    assert (spread.ours, spread.low, spread.high) == (0.0, 0.0, 0.0)
+    assert nobody.ours is None and nobody.runs == 0
+    assert unset.ours is None and unset.runs == 0
+
+
+def test_tables_pivot_a_metric(suite):
+    ((title, numbers),) = suite_tables(suite.suite, results_table(records(suite)))
+    assert title == "ends"
+    assert numbers.loc["mgda", 1.0] == pytest.approx(10.0)
+    assert numbers.loc["ws", 10.0] == pytest.approx(4.5)
+
+
+def test_questions_that_make_no_sense(suite):
+    table = results_table(records(suite))
+    with pytest.raises(UserError, match="Did you mean 'method'"):
+        select(table, {"methd": "ws"})
+    with pytest.raises(UserError, match=r"unknown column 'method\.tua'"):
+        select(table, {"method.tua": 0.1})
+    with pytest.raises(UserError, match="unknown aggregate 'avg'"):
+        aggregate(table, "secondary", "avg")
+    with pytest.raises(UserError, match="no column 'third'"):
+        aggregate(table, "third", "mean")
+    assert len(select(table, {"problem.scale": [1, 10], "method": "mgda"})) == 6
+
+
+def test_no_records_make_empty_tables():
+    empty = results_table([])
+    assert len(empty) == 0 and len(method_scores(empty)) == 0

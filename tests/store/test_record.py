@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobench.store.record import Outcome, PeakMemory, RunRecord, settled
+from tests.running.records import make_record
+from tests.running.trainers import spec
+
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+
+
+def refuse_constant(token: str) -> None:
+    raise AssertionError(f"the token {token} is not JSON")
+
+
+def test_a_record_survives_its_round_trip() -> None:
+    record = replace(make_record(spec(3, rates=(0.1, 1e-300))), memory=PeakMemory(5, 4, "training", 2, None))
+    assert RunRecord.decode(record.encode()) == record
+    assert json.loads(record.encode())["schema"] == 1
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.text(min_size=1), NUMBERS), st.lists(NUMBERS))
+def test_stored_text_is_strict_json_whatever_the_numbers(metrics: dict[str, float], curve: list[float]) -> None:
+    outcome = settled(Outcome("done", metrics=metrics, history={"losses": [curve]}))
+    text = make_record(spec(0), outcome).encode()
+    data = json.loads(text, parse_constant=refuse_constant)["outcome"]
+    finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+    assert data["metrics"] == finite
+    assert data["status"] == ("done" if len(finite) == len(metrics) else "failed")
+    assert data["history"]["losses"] == [[value if math.isfinite(value) else None for value in curve]]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None, "0.5", np.float32("nan")])
+def test_a_metric_that_is_no_finite_number_fails_the_run_and_is_named(value: object) -> None:
+    outcome = settled(Outcome("done", metrics={"loss/a": 1.0, "loss/b": value}))  # type: ignore[dict-item]
+    assert outcome.status == "failed"
+    assert outcome.metrics == {"loss/a": 1.0}
+    assert outcome.error is not None and "'loss/b'" in outcome.error and "finite" in outcome.error
+
+
+def test_an_earlier_error_is_kept_beside_a_refusal() -> None:
+    outcome = settled(Outcome("failed", metrics={"loss": math.nan}, error="ValueError: first"))
+    assert outcome.error is not None and outcome.error.startswith("ValueError: first\nRefused:")
+
+
+def test_arrays_and_tensors_become_lists() -> None:
+    outcome = settled(
+        Outcome(
+            "done",
+            metrics={"loss": np.float32(0.5), "norm": torch.tensor(2.0)},  # type: ignore[dict-item]
+            history={"weights": [np.array([0.5, np.nan]), torch.tensor([1, 2])], "odd": [np.eye(3)[:, 1]]},
+        )
+    )
+    assert outcome.status == "done"
+    assert outcome.metrics == {"loss": 0.5, "norm": 2.0}
+    assert outcome.history == {"weights": [[0.5, None], [1, 2]], "odd": [[0.0, 1.0, 0.0]]}
+
+
+def test_a_value_that_json_cannot_hold_fails_the_run() -> None:
+    outcome = settled(Outcome("done", metrics={"loss": 1.0}, diagnostics={"solver": object()}))
+    assert outcome.status == "failed"
+    assert outcome.error is not None and "diagnostics" in outcome.error
+    assert RunRecord.decode(make_record(spec(0), outcome).encode()).outcome == outcome
+
+
+def altered(**changes: object) -> bytes:
+    data = json.loads(make_record(spec(1)).encode())
+    return json.dumps({**data, **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (make_record(spec(1)).encode()[:-20], "unexpected end|EOF|Expecting"),
+        (b"", "."),
+        (b"[1, 2]", "not a run record"),
+        (b'{"schema": NaN}', "."),
+        (altered(schema=2), "schema is 2"),
+        (altered(id=spec(2).id), "altered"),
+        (altered(spec=json.loads(spec(2).canonical)), "altered"),
+        (altered(outcome={"status": "done", "scores": 1}), "scores"),
+        (altered(spec={"format": 0}), "format 0"),
+        (altered(spec={"format": 1}), "missing"),
+    ],
+)
+def test_anything_but_a_whole_record_is_refused(text: bytes, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        RunRecord.decode(text)

@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mobench.core.about import Formula, Reference
     from mobench.core.method import Method, Step
+    from mobench.core.metric import Metric
     from mobench.core.objective import KnownGradient
+    from mobench.core.plot import Plot
     from mobench.core.problem import Bounds, Problem, Task, TaskProblem, VectorProblem
     from mobench.core.registry import register
     from mobench.core.settings import choice, flag, integer, real, reals, text
@@ -19,8 +22,11 @@ if TYPE_CHECKING:
     from mobench.training.multi_objective import MultiObjective
 
 _HOMES = {
+    "core.about": ("Formula", "Reference"),
     "core.method": ("Method", "Step"),
+    "core.metric": ("Metric",),
     "core.objective": ("KnownGradient",),
+    "core.plot": ("Plot",),
     "core.problem": ("Bounds", "Problem", "Task", "TaskProblem", "VectorProblem"),
     "core.registry": ("register",),
     "core.settings": ("choice", "flag", "integer", "real", "reals", "text"),
@@ -32,12 +38,16 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Bounds",
+    "Formula",
     "KnownGradient",
     "Method",
     "MethodError",
+    "Metric",
     "MultiObjective",
     "NonFiniteError",
+    "Plot",
     "Problem",
+    "Reference",
     "Step",
     "Task",
     "TaskProblem",

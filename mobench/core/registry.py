@@ -1,8 +1,9 @@
-"""Discovery of methods and problems: a file is found because it is there.
+"""Discovery of methods, problems and plots: a file is found because it is there.
 
-Three places are searched: the packages `mobench.methods` and `mobench.problems`, entry points of
-installed packages (groups `mobench.methods` and `mobench.problems`), and files or folders that the
-user names. No list is kept anywhere.
+Three places are searched: the packages `mobench.methods`, `mobench.problems` and
+`mobench.reporting.plots`, entry points of installed packages (groups `mobench.methods`,
+`mobench.problems` and `mobench.plots`), and files or folders that the user names. No list is kept
+anywhere.
 """
 
 from __future__ import annotations
@@ -19,18 +20,22 @@ from pathlib import Path
 from typing import TypeVar
 
 from mobench.core.method import Method
+from mobench.core.plot import Plot
 from mobench.core.problem import Problem
 from mobench.errors import UserError, unknown
 
-Plugin = type[Method] | type[Problem]
+Plugin = type[Method] | type[Problem] | type[Plot]
 PluginT = TypeVar("PluginT", bound=Plugin)
 
-_found: dict[str, dict[str, Plugin]] = {"methods": {}, "problems": {}}
+PACKAGES = {"methods": "mobench.methods", "problems": "mobench.problems", "plots": "mobench.reporting.plots"}
+"""Where what ships with mobench lives."""
+
+_found: dict[str, dict[str, Plugin]] = {kind: {} for kind in PACKAGES}
 _discovered: set[str] = set()
 
 
 def register(plugin: PluginT) -> PluginT:
-    """Class decorator: make a `Method` or `Problem` known under its id."""
+    """Class decorator: make a `Method`, `Problem` or `Plot` known under its id."""
     kind, id_ = _kind(plugin), _id(plugin)
     other = _found[kind].get(id_)
     if other is not None and origin(other) != origin(plugin):
@@ -50,7 +55,7 @@ def source_digest(plugin: Plugin) -> str | None:
     What ships is identified by its version; a file of the user's own by its content, so that an
     edited plugin is run again instead of being answered from stored results.
     """
-    if plugin.__module__.startswith(("mobench.methods.", "mobench.problems.")):
+    if plugin.__module__.startswith(tuple(f"{package}." for package in PACKAGES.values())):
         return None
     return hashlib.sha256(Path(inspect.getfile(plugin)).read_bytes()).hexdigest()
 
@@ -63,6 +68,11 @@ def methods() -> dict[str, type[Method]]:
 def problems() -> dict[str, type[Problem]]:
     """Return every known problem by its versioned id."""
     return {id_: plugin for id_, plugin in _all("problems").items() if issubclass(plugin, Problem)}
+
+
+def plots() -> dict[str, type[Plot]]:
+    """Return every known plot by name."""
+    return {id_: plugin for id_, plugin in _all("plots").items() if issubclass(plugin, Plot)}
 
 
 def find_method(name: str) -> type[Method]:
@@ -123,20 +133,22 @@ def _load_file(file: Path) -> None:
 
 def _all(kind: str) -> dict[str, Plugin]:
     if kind not in _discovered:
-        package = importlib.import_module(f"mobench.{kind}")
+        package = importlib.import_module(PACKAGES[kind])
         for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"mobench.{kind}.{module.name}")
+            importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
         for entry in importlib.metadata.entry_points(group=f"mobench.{kind}"):
             loaded = entry.load()
-            if inspect.isclass(loaded) and issubclass(loaded, (Method, Problem)):
+            if inspect.isclass(loaded) and issubclass(loaded, (Method, Problem, Plot)):
                 register(loaded)
         _discovered.add(kind)
     return dict(sorted(_found[kind].items()))
 
 
 def _kind(plugin: Plugin) -> str:
+    if issubclass(plugin, Plot):
+        return "plots"
     return "methods" if issubclass(plugin, Method) else "problems"
 
 
 def _id(plugin: Plugin) -> str:
-    return plugin.name if issubclass(plugin, Method) else plugin.id
+    return plugin.id if issubclass(plugin, Problem) else plugin.name

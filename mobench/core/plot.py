@@ -1,0 +1,55 @@
+"""What a plot is: numbers from a suite's results, and a figure from these numbers.
+
+    @register
+    class Scale(Plot):
+        name = "scale"
+
+        def data(self, results, *, value="accuracy@90", setting="problem.scale"): ...
+        def draw(self, frame, metrics): ...
+
+A suite asks for it by name, `plots: [{plot: scale, value: secondary}]`; the keywords of `data` are the
+options that it takes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from mobench.scoring.metric_catalog import MetricCatalog
+    from mobench.scoring.suite_results import SuiteResults
+
+
+class Plot(ABC):
+    """One kind of plot. The first line of its docstring is its title."""
+
+    name: ClassVar[str] = ""
+    """The name by which suites ask for it."""
+
+    @classmethod
+    def title(cls) -> str:
+        """Return the first line of the docstring."""
+        return inspect.cleandoc(cls.__doc__ or cls.name).partition("\n")[0].rstrip(".")
+
+    @classmethod
+    def options(cls) -> dict[str, Any]:
+        """Return the options of `data` with their defaults."""
+        signature = inspect.signature(cls.data)
+        return {
+            name: parameter.default
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+
+    @abstractmethod
+    def data(self, results: SuiteResults, **options: Any) -> pd.DataFrame:
+        """Return the numbers to draw; an empty frame means that there is nothing to draw."""
+
+    @abstractmethod
+    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+        """Draw what `data` returned; `metrics` says how columns are called."""

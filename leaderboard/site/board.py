@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mobench.scoring.provenance import Provenance
+
 from .grid import Grid
 from .loading import SuiteResults
 from .pictures import Shown
-from .provenance import Provenance
 from .ranking import Ranking
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mobench.core.problem import Problem
 from mobench.core.registry import problems
+from mobench.scoring.provenance import Provenance
 
 from .board import Board, provenance_facts
 from .names import file_stem
@@ -13,7 +14,6 @@ from .output import SiteFolder
 from .pages import Link, Pages
 from .people import Person
 from .pictures import draw_ranking, write_pictures
-from .provenance import Provenance
 from .ranking import Ranking
 from .speed import Speed
 

@@ -12,13 +12,13 @@ import pandas as pd
 from mobench.planning.suite import Suite, load_suite, profiles_of, suite_files
 from mobench.scoring.contenders import ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
+from mobench.scoring.provenance import Provenance
 from mobench.scoring.results_table import results_table
 from mobench.store.folder import DamagedRecordError, OnDamage, Store
 from mobench.store.manifest import Manifest
 from mobench.store.record import RunRecord
 
 from .names import suite_stem
-from .provenance import Provenance
 from .submissions import Submitted, with_submissions
 
 Records = Callable[[], Iterable[RunRecord]]

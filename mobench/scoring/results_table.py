@@ -9,7 +9,7 @@ import pandas as pd
 
 from mobench.core.registry import methods, problems
 from mobench.core.settings import Configurable
-from mobench.core.spec import hash_of
+from mobench.core.spec import RunSpec, hash_of
 from mobench.store.record import RunRecord
 
 DONE = "done"
@@ -44,7 +44,7 @@ def _row(record: RunRecord) -> dict[str, Any]:
         "seed": spec.seed,
         "status": outcome.status,
         "configuration": spec.configuration.id,
-        "instance": hash_of([spec.problem, spec.problem_settings, spec.training]),
+        "instance": instance_of(spec),
         **_flat("problem", spec.problem_settings),
         **_flat("method", spec.method_settings),
         **_flat("training", spec.training),
@@ -57,6 +57,11 @@ def _row(record: RunRecord) -> dict[str, Any]:
         "failed_at_step": outcome.failed_at_step,
         "error": outcome.error,
     }
+
+
+def instance_of(spec: RunSpec) -> str:
+    """Return what runs of one problem and training have in common, whatever their method and seed."""
+    return hash_of([spec.problem, spec.problem_settings, spec.training])
 
 
 def _flat(prefix: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,129 @@
+"""The results of one suite under one profile: one object that terminal, report, plots and site all read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from mobench.core.problem import Problem
+from mobench.core.spec import RunSpec
+from mobench.planning.suite import Suite
+from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
+from mobench.scoring.contests import Contest, contests
+from mobench.scoring.metric_catalog import MetricCatalog
+from mobench.scoring.provenance import Provenance
+from mobench.scoring.query import has_column, select
+from mobench.scoring.results_table import instance_of, results_table
+from mobench.store.record import RunRecord
+
+Records = Callable[[], Iterable[RunRecord]]
+
+
+@dataclass(frozen=True)
+class SuiteResults:
+    """The stored runs of one suite under one profile. What is derived from them is computed once, when asked for."""
+
+    suite: Suite
+    table: pd.DataFrame
+    """A row per run, with the columns of `results_table` and of `with_contenders`, and `submitted`."""
+    problems: Mapping[str, Problem] = field(default_factory=dict)
+    """The problem of every instance."""
+    records: Records = list
+    """Reads the records again, for plots of curves; they are not all kept in memory."""
+    planned: int = 0
+    """How many runs the suite asks for."""
+    selection: str = "validation"
+    """The data on which configurations are selected."""
+    provenance: Provenance = field(default_factory=Provenance)
+    submitted: Mapping[str, str] = field(default_factory=dict)
+    """Who sent a method's runs in, for the methods that are not the project's own."""
+
+    @classmethod
+    def read(
+        cls,
+        suite: Suite,
+        records: Records,
+        *,
+        planned: int | None = None,
+        selection: str = "validation",
+        submitted: Mapping[str, str] | None = None,
+    ) -> SuiteResults:
+        """Read every record once."""
+        provenance = Provenance()
+        specs: dict[Any, RunSpec] = {}
+        table = results_table(_noting(provenance.watch(records()), specs))
+        by = dict(submitted or {})
+        if len(table):
+            table = with_contenders(table, suite.split).assign(submitted=lambda runs: runs["method"].map(by))
+        return cls(
+            suite=suite,
+            table=table,
+            problems={instance_of(spec): spec.build_problem() for spec in specs.values()},
+            records=records,
+            planned=len(table) if planned is None else planned,
+            selection=selection,
+            provenance=provenance,
+            submitted=by,
+        )
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The contenders in the order of the suite."""
+        return tuple(ordered_contenders(self.table, self.suite.methods)) if len(self.table) else ()
+
+    @cached_property
+    def done(self) -> pd.DataFrame:
+        """The finished runs."""
+        return self.table[self.table["status"] == "done"]
+
+    @property
+    def failed(self) -> int:
+        """How many stored runs failed."""
+        return len(self.table) - len(self.done) if len(self.table) else 0
+
+    @cached_property
+    def methods(self) -> dict[str, str]:
+        """The method of every contender."""
+        found = self.table.drop_duplicates("contender")
+        return dict(zip(found["contender"], found["method"], strict=True))
+
+    @cached_property
+    def metrics(self) -> MetricCatalog:
+        """What every column is called and means."""
+        return MetricCatalog(self.problems.values())
+
+    @cached_property
+    def contests(self) -> list[Contest]:
+        """What contenders are ranked on."""
+        return contests(self.suite, self.table, selection=self.selection)
+
+    def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
+        """Return the runs whose columns have the given values, failed ones too; a list means any of them."""
+        kept = select(self.table.assign(status="done"), conditions).index
+        table = self.table.loc[kept]
+        return replace(self, table=table.assign(instance_label=table["instance"].map(instance_labels(table))))
+
+    def has(self, column: str) -> bool:
+        """Say whether the results have a column; a setting of a method that was not run is no mistake."""
+        return has_column(self.table, column)
+
+    def select_metric(self, validation: str, test: str) -> str:
+        """Return the metric that chooses configurations."""
+        return validation if self.selection == "validation" else test
+
+    def panels_over(self, setting: str) -> pd.DataFrame:
+        """Return the table with a column `panel`: the instance's name without the setting that is an axis."""
+        merged = self.table.assign(**{setting: 0})
+        return self.table.assign(panel=self.table["instance"].map(instance_labels(merged)))
+
+
+def _noting(records: Iterable[RunRecord], specs: dict[Any, RunSpec]) -> Iterator[RunRecord]:
+    """Yield the records, and keep one spec for every problem instance."""
+    for record in records:
+        spec = record.spec
+        specs.setdefault((spec.problem, str(spec.problem_settings), str(spec.training)), spec)
+        yield record

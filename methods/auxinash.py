@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mobench.core.method import Method, Step, Vector
+from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import real
 from mobench.solvers import nash_bargain
@@ -43,6 +44,16 @@ class AuxiNash(Method):
         0.5, low=0.0, high=1.0, low_open=True, high_open=True, meaning="the primary's power; the rest is shared"
     )
     max_norm: float = real(1.0, low=0.0, low_open=True, meaning="the update is clipped to this length")
+
+    diagnostics = (
+        Metric(
+            "unsolved",
+            "steps without a bargain",
+            better="min",
+            range=SHARE,
+            meaning="whether no bounded solution exists, so that the step is zero",
+        ),
+    )
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)

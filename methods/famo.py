@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mobench.core.method import Method, Step, Vector
+from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import real
 from mobench.errors import MethodError, NonFiniteError
@@ -47,6 +48,15 @@ class FAMO(Method):
     lr: float = real(0.025, low=0.0, meaning="Adam's learning rate for ξ")
     floor: float = real(1e-8, low=0.0, low_open=True, meaning="smallest distance of a loss from its lower bound")
     unknown_bound: float = real(0.0, meaning="lower bound of an objective that states none")
+
+    diagnostics = (
+        Metric(
+            "floored",
+            "steps at a lower bound",
+            range=SHARE,
+            meaning="whether a loss is at most `floor` above its lower bound",
+        ),
+    )
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from operator import mul, truediv
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mobench.core.method import Matrix, Method, Step
+from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import choice, real, reals
 from mobench.errors import MethodError, UserError
@@ -62,6 +63,31 @@ class PCD(Method):
     rescale: str = choice("primary", ("primary", "none"), meaning="length of the update: that of g_1, or of d̃")
     infeasible: str = choice(
         "primary", ("primary", "scale_tau"), meaning="where no direction satisfies all constraints"
+    )
+
+    symbols: ClassVar[dict[str, str]] = {"tau": "τ"}
+    diagnostics = (
+        Metric("active", "binding constraints", range=NON_NEGATIVE, meaning="constraints that bind"),
+        Metric(
+            "infeasible",
+            "infeasible steps",
+            better="min",
+            range=SHARE,
+            meaning="whether no direction satisfies all constraints",
+        ),
+        Metric(
+            "deviation",
+            "deviation from the primary gradient",
+            better="min",
+            range=NON_NEGATIVE,
+            meaning="‖d − g_1‖ / ‖g_1‖, how far the update is from the primary gradient",
+        ),
+        Metric(
+            "alignment",
+            "alignment with the primary gradient",
+            better="max",
+            meaning="cos(d, g_1), the cosine of the update with the primary gradient",
+        ),
     )
 
     def __init__(self, **values: Any) -> None:

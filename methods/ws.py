@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from mobench.core.method import Method, Step
 from mobench.core.registry import register
@@ -34,6 +34,8 @@ class WS(Method):
 
     weight: float = real(0.5, low=0.0, meaning="λ, the weight of the secondaries")
     form: str = choice("convex", ("convex", "penalty"), meaning="convex: (1−λ, λ/(K−1), …); penalty: (1, λ, λ, …)")
+
+    symbols: ClassVar[dict[str, str]] = {"weight": "λ"}
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)

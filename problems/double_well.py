@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.problem import Bounds, Constants, VectorProblem
 from mobench.core.registry import register
 from mobench.core.settings import integer, real
@@ -73,6 +74,25 @@ class DoubleWell(VectorProblem):
         primary = (basis * (4.0 * s * (s * s - 1.0))[:, :, None]).sum(1) + outside
         secondaries = basis * (2.0 * constants["pull"][:, None] * (s - 1.0))[:, :, None]
         return torch.cat([primary[:, None, :], secondaries], dim=1)
+
+    def metrics(self) -> tuple[Metric, ...]:
+        return (
+            *super().metrics(),
+            Metric(
+                "barriers_crossed",
+                "barriers crossed",
+                better="max",
+                range=(0.0, self.k - 1.0),
+                meaning="how many of the K−1 barriers between wells the run crossed",
+            ),
+            Metric(
+                "distance_to_optimum",
+                "distance to optimum",
+                better="min",
+                range=NON_NEGATIVE,
+                meaning="distance from the joint optimum at the end, max_j |s_j − 1|",
+            ),
+        )
 
     def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
         s = constants["basis"] @ theta

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.problem import Bounds, Constants, VectorProblem
 from mobench.core.registry import register
 from mobench.core.settings import choice, integer, real
@@ -34,7 +35,7 @@ class Quadratic(VectorProblem):
     scale: float = real(1.0, low=0.0, low_open=True, meaning="factor q on the secondary")
 
     def objectives(self) -> tuple[str, ...]:
-        return ("quadratic", self.secondary)
+        return ("quadratic", "l1" if self.secondary == "l1" else "distance")
 
     def lower_bounds(self, seed: int) -> tuple[float, ...]:
         constants = self.constants(Streams(seed))
@@ -76,6 +77,18 @@ class Quadratic(VectorProblem):
         offset = theta - constants["centre"]
         secondary = constants["scale"] * torch.where(constants["smooth"], offset, offset.sign())
         return torch.stack([primary, secondary], dim=1)
+
+    def metrics(self) -> tuple[Metric, ...]:
+        return (
+            *super().metrics(),
+            Metric(
+                "secondary",
+                "secondary objective",
+                better="min",
+                range=NON_NEGATIVE,
+                meaning="the secondary objective at the end in its original unit, L_2 / q",
+            ),
+        )
 
     def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
         offset = theta - constants["centre"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from mobench.core.metric import SHARE, Metric
 from mobench.core.problem import Constants, VectorProblem
 from mobench.core.registry import register
 from mobench.core.settings import integer
@@ -47,6 +48,23 @@ class RandomGradients(VectorProblem):
     def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
         draws = constants["draws"]
         return draws[:, iteration % draws.shape[1]]
+
+    def metrics(self) -> tuple[Metric, ...]:
+        return (
+            *super().metrics(),
+            Metric(
+                "farkas_margin",
+                "Farkas margin",
+                range=SHARE,
+                meaning="hull margin of the secondaries, mean over draws: how far PCD's program is from infeasible",
+            ),
+            Metric(
+                "smallest_farkas_margin",
+                "smallest Farkas margin",
+                range=SHARE,
+                meaning="the smallest hull margin of the secondaries over all draws",
+            ),
+        )
 
     def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
         secondaries = constants["draws"][:, 1:].numpy()

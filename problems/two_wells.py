@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.problem import Bounds, Constants, VectorProblem
 from mobench.core.registry import register
 from mobench.core.settings import choice
@@ -62,6 +63,20 @@ class TwoWells(VectorProblem):
         wells = torch.stack([x * (x * x - 4.0), y], dim=1)
         square = torch.sign(offset) * (offset.abs() > HALF_WIDTH)
         return torch.stack([wells, square], dim=1)
+
+    def metrics(self) -> tuple[Metric, ...]:
+        return (
+            *super().metrics(),
+            Metric("x", "x", meaning="first coordinate at the end"),
+            Metric("y", "y", meaning="second coordinate at the end"),
+            Metric(
+                "distance_to_optimum",
+                "distance to optimum",
+                better="min",
+                range=NON_NEGATIVE,
+                meaning="Euclidean distance from the joint optimum (2, 0) at the end",
+            ),
+        )
 
     def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
         x, y = theta.tolist()

@@ -11,6 +11,7 @@ from mobench.core.method import Matrix, Vector
 from mobench.core.problem import Problem
 from mobench.core.streams import Streams
 from mobench.gradients.losses import loss_values
+from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.training.workload import make_workload
 
 ITERATIONS = (0, 1, 2)
@@ -180,16 +181,29 @@ def _frozen(value: object) -> object:
 
 
 def metrics(problem: Problem) -> Verdict:
-    """A run's metrics contain the objectives' losses and what the hypervolume needs, as finite numbers."""
+    """What is measured is what `metrics` declares, the losses and what the hypervolume needs among it."""
+    declared = {metric.name: metric for metric in problem.metrics()}
     workload = make_workload([(problem, Streams(0))])
     workload.begin(0)
-    found = workload.metrics(0)
+    found = {**workload.metrics(0), **workload.timings(0)}
     needed = {*problem.hypervolume_metrics(), *(f"loss/{name}" for name in problem.objectives())}
-    if missing := sorted(needed - set(found)):
-        return Verdict(False, None, f"metrics lack {', '.join(missing)}")
-    if bad := sorted(name for name, value in found.items() if not np.isfinite(value)):
-        return Verdict(False, None, f"metrics that are not finite: {', '.join(bad)}")
-    return Verdict(True, float(len(found)), f"{len(found)} metrics, all finite at the start")
+    faults = {
+        "metrics lack": needed - set(found),
+        "measured, but not declared by metrics():": set(found) - set(declared),
+        "declared by metrics(), but not measured:": set(declared) - set(found),
+        "declared without a meaning:": {name for name, metric in declared.items() if not metric.meaning},
+        "names of columns that every result has:": set(declared) & set(MetricCatalog()),
+        "needed for the hypervolume or a loss, but not minimised:": {
+            name for name in needed & set(declared) if declared[name].better != "min"
+        },
+        "not finite or out of range at the start:": {
+            name for name in set(found) & set(declared) if not declared[name].allows(found[name])
+        },
+    }
+    for fault, names in faults.items():
+        if names:
+            return Verdict(False, None, f"{fault} {', '.join(sorted(names))}")
+    return Verdict(True, float(len(found)), f"{len(found)} metrics, measured as declared")
 
 
 LANDSCAPE_REQUIRED: dict[str, Check[Problem]] = {

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mobench.core.metric import Metric
 from mobench.core.settings import Configurable
 from mobench.errors import MethodError, NonFiniteError
 
@@ -102,6 +103,10 @@ class Method(Configurable, ABC):
     """Raised whenever the method's results change, so that old records are not taken for new."""
     reference: ClassVar[str] = ""
     """The paper that defines the method."""
+    diagnostics: ClassVar[tuple[Metric, ...]] = ()
+    """The scalars that the method notes on its steps; results have their mean and their total over the run."""
+    symbols: ClassVar[Mapping[str, str]] = {}
+    """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
 
     rng: np.random.Generator
     """The method's own random stream; the only randomness a method may use."""

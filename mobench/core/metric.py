@@ -8,6 +8,11 @@ from typing import Literal
 
 Direction = Literal["max", "min"]
 
+NON_NEGATIVE = (0.0, math.inf)
+SHARE = (0.0, 1.0)
+
+_ARROWS: dict[Direction, str] = {"max": "→", "min": "←"}
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -22,11 +27,20 @@ class Metric:
     better: Direction | None = None
     """Which way it is better; None where neither is, and then nothing is ranked or marked by it."""
     range: tuple[float, float] = (-math.inf, math.inf)
-    """The closed interval that every possible value lies in."""
+    """The smallest and the largest possible value."""
     meaning: str = ""
     """One sentence for the glossary."""
 
+    def allows(self, value: float) -> bool:
+        """Say whether this can be measured: a finite number in the range."""
+        return math.isfinite(value) and self.range[0] <= value <= self.range[1]
+
+    @property
+    def heading(self) -> str:
+        """The label with its unit."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
     @property
     def axis(self) -> str:
-        """The label with its unit, as an axis shows it."""
-        return f"{self.label} ({self.unit})" if self.unit else self.label
+        """The heading with an arrow that points to the better end of the axis, whether it runs across or up."""
+        return f"{self.heading} {_ARROWS[self.better]}" if self.better else self.heading

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.settings import Configurable, Integer, Setting
 from mobench.core.streams import Streams
 from mobench.errors import UserError
@@ -49,6 +50,13 @@ class Problem(Configurable, ABC):
     @abstractmethod
     def objectives(self) -> tuple[str, ...]:
         """Return the objectives' names, the primary first."""
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return what is measured of each of its finished runs: `loss/<objective>`, and what the problem adds."""
+        return tuple(
+            Metric(f"loss/{name}", f"{name} loss", better="min", meaning=f"the objective '{name}' at the end")
+            for name in self.objectives()
+        )
 
     def lower_bounds(self, seed: int) -> tuple[float, ...]:
         """Return a lower bound of each objective of this seed's instance, `-inf` where none is known."""
@@ -181,6 +189,26 @@ class VectorProblem(Problem):
     @abstractmethod
     def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
         """Return the B×K×n gradients at the rows of `theta`."""
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return the losses and two gradient norms; a problem with a `measure` adds what that returns."""
+        return (
+            *super().metrics(),
+            Metric(
+                "primary_gradient_norm",
+                "‖∇L₁‖ at the end",
+                better="min",
+                range=NON_NEGATIVE,
+                meaning="norm of the primary objective's gradient at the end",
+            ),
+            Metric(
+                "cms_residual",
+                "largest gradient norm at the end",
+                better="min",
+                range=NON_NEGATIVE,
+                meaning="largest gradient norm of all objectives at the end; 0 where every objective is stationary",
+            ),
+        )
 
     def measure(self, theta: torch.Tensor, constants: Constants) -> Mapping[str, float]:
         """Return metrics of one finished run beyond losses and gradient norms (no batch dimension)."""

@@ -11,6 +11,7 @@ from torch import nn
 from . import networks
 from .data.images import Images
 from .latency import cpu_latency
+from .metrics import mark
 from .networks.cost import file_size, flops
 from .pruning import Plan, Planner, Structure, fold_constants, remove, trace
 
@@ -86,14 +87,14 @@ def pruned_metrics(pruner: Pruner, targets: tuple[float, ...], selection: Images
         **_costs(pruner.model, pruner.input_shape, ""),
     }
     for pruned in pruner.each(targets):
-        mark = f"@{100 * pruned.target:g}"
+        end = mark(pruned.target)
         found |= {
-            f"accuracy{mark}": accuracy(pruned.model, test),
-            f"selection_accuracy{mark}": accuracy(pruned.model, selection),
-            f"reduction{mark}": pruned.plan.reduction,
-            **_costs(pruned.model, pruner.input_shape, mark),
+            f"accuracy{end}": accuracy(pruned.model, test),
+            f"selection_accuracy{end}": accuracy(pruned.model, selection),
+            f"reduction{end}": pruned.plan.reduction,
+            **_costs(pruned.model, pruner.input_shape, end),
         }
-    found["accuracy@mean"] = sum(found[f"accuracy@{100 * target:g}"] for target in targets) / len(targets)
+    found["accuracy@mean"] = sum(found[f"accuracy{mark(target)}"] for target in targets) / len(targets)
     return found
 
 
@@ -101,14 +102,13 @@ def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
     """Return the median CPU milliseconds of one image on one thread, dense and at every target."""
     found = {"latency_ms": cpu_latency(pruner.model, pruner.input_shape).median_ms}
     for pruned in pruner.each(targets):
-        milliseconds = cpu_latency(pruned.model, pruner.input_shape).median_ms
-        found[f"latency_ms@{100 * pruned.target:g}"] = milliseconds
+        found[f"latency_ms{mark(pruned.target)}"] = cpu_latency(pruned.model, pruner.input_shape).median_ms
     return found
 
 
-def _costs(model: nn.Module, input_shape: tuple[int, int, int], mark: str) -> dict[str, float]:
+def _costs(model: nn.Module, input_shape: tuple[int, int, int], end: str) -> dict[str, float]:
     return {
-        f"flops{mark}": float(flops(model, input_shape)),
-        f"parameters{mark}": float(sum(parameter.numel() for parameter in model.parameters())),
-        f"bytes{mark}": float(file_size(model)),
+        f"flops{end}": float(flops(model, input_shape)),
+        f"parameters{end}": float(sum(parameter.numel() for parameter in model.parameters())),
+        f"bytes{end}": float(file_size(model)),
     }

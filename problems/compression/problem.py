@@ -7,12 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mobench.core.metric import Metric
 from mobench.core.problem import Bounds, Task, TaskProblem
 from mobench.core.registry import register
 from mobench.core.settings import Real, Setting, choice, flag, integer, real
 from mobench.core.streams import Streams
 
 from .data import CLASSES, NAMES, SIZES
+from .metrics import pruned_metrics, trained_metrics
 from .networks import build, input_shape, names
 
 if TYPE_CHECKING:
@@ -68,6 +70,9 @@ class Compression(TaskProblem):
         """Decades: cross-entropy from 1e-3 to 10, penalties from one millionth of the start's value to ten times it."""
         penalties = len(self.objectives()) - 1
         return Bounds(ideal=(-3.0, *(-6.0,) * penalties), reference=(1.0, *(1.0,) * penalties))
+
+    def metrics(self) -> tuple[Metric, ...]:
+        return (*trained_metrics(self.objectives()), *pruned_metrics(self.holdout))
 
     def prepare(self) -> None:
         from .preparation import check_data

@@ -19,15 +19,13 @@ from . import data, networks
 from .data.images import Batch, Images, Splits
 from .data.stream import TrainStream
 from .evaluation import Pruner, accuracy, cross_entropy, latencies, pruned_metrics
+from .metrics import TARGETS
 from .penalties import L1, GroupLasso, Nuclear, Penalty
 from .proximal import proximal_step
 from .sparsity import effective_rank, native_group_sparsity, parameter_sparsity
 
 if TYPE_CHECKING:
     from .problem import Compression
-
-TARGETS = (0.80, 0.85, 0.90, 0.95, 0.99)
-"""Fractions of parameters to remove, at which a trained network is evaluated."""
 
 KINDS: dict[str, type[Penalty]] = {"group-lasso": GroupLasso, "l1": L1, "nuclear": Nuclear}
 

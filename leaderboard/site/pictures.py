@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mobench.reporting.plots import PLOTS, Source, critical_difference, dark, draw_plots, house_style, performance
-from mobench.reporting.rendering import Render, files_of
-from mobench.reporting.report import Picture
+from mobench.core.registry import plots
+from mobench.reporting.plots import critical_difference, dark, draw_plots, house_style, performance
+from mobench.reporting.rendering import Picture, Render, files_of
+from mobench.scoring.metric_catalog import MetricCatalog
+from mobench.scoring.scores import rebuild_problem
+from mobench.scoring.suite_results import SuiteResults as WholeResults
 
 from .loading import SuiteResults
 from .output import SiteFolder
@@ -37,9 +40,10 @@ def draw_suite(results: SuiteResults, render: Render) -> list[Picture]:
     """Return the plots that a suite asks for, and those that every suite has."""
     if not (results.table["status"] == "done").any():
         return []
-    source = Source(results.table, results.records, results.order, suite=results.suite)
+    built = {str(instance): rebuild_problem(runs) for instance, runs in results.table.groupby("instance")}
+    whole = WholeResults(results.suite, results.table, built, results.records)
     asked = {entry if isinstance(entry, str) else entry.get("plot") for entry in results.suite.plots}
-    return draw_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], source, render)
+    return draw_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], whole, render)
 
 
 def draw_ranking(ranking: Ranking) -> list[Picture]:
@@ -51,9 +55,9 @@ def draw_ranking(ranking: Ranking) -> list[Picture]:
     drawn = []
     for name, frame in frames.items():
         if len(frame):
-            plot = PLOTS[name]
+            plot = plots()[name]()
             with house_style():
-                drawn.append(Picture(name, plot.title, *files_of(plot.draw(frame)), frame))
+                drawn.append(Picture(name, plot.title(), *files_of(plot.draw(frame, MetricCatalog())), frame))
     return drawn
 
 

@@ -21,7 +21,7 @@ keys:
   results=DIR                  where records are stored (default: results)
   out=DIR                      where the report goes (default: RESULTS/report/SUITE.PROFILE)
   selection=validation|test    the data on which configurations are selected (default: validation)
-  plugins=PATH[,PATH]          Python files or folders with methods and problems of your own
+  plugins=PATH[,PATH]          Python files or folders with methods, problems and plots of your own
 
 A report is report.md, every table as .csv and .tex, every plot as .svg and .png with its data as .csv.
 """
@@ -104,16 +104,16 @@ def _folders(suites: list[Suite], root: Path, out: str | None, selection: str) -
 
 
 def _files(suite: Suite, store: Store, selection: str) -> dict[str, bytes]:
-    from mobench.reporting.plots import Source, draw_plots
+    from mobench.reporting.plots import draw_plots
     from mobench.reporting.report import report_files
-    from mobench.scoring.results_table import results_table
+    from mobench.scoring.suite_results import SuiteResults
 
     members = store.members(suite.name, suite.profile)
-    table = results_table(store.records(members))
+    results = SuiteResults.read(suite, lambda: store.records(members), planned=len(members), selection=selection)
+    table = results.table
     if not len(table) or not (table["status"] == "done").any():
         state = f"all {len(table)} stored runs failed" if len(table) else "no run is stored yet"
         hint = f"; `mobench results suite={suite.name} --failed` says why" if len(table) else ""
         raise UserError(f"results={store.root}: {suite.name}, profile {suite.profile}: {state}{hint}")
-    source = Source.of(suite, table, lambda: store.records(members), selection)
-    pictures = draw_plots(suite.plots, source)
+    pictures = draw_plots(suite.plots, results)
     return report_files(suite, table, pictures, planned=len(members), selection=selection)

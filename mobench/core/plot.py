@@ -29,7 +29,11 @@ class Plot(ABC):
     """One kind of plot. The first line of its docstring is its title."""
 
     name: ClassVar[str] = ""
-    """The name by which suites ask for it."""
+    """The name by which suites ask for it; by default the class name in lower case."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = vars(cls).get("name") or cls.__name__.lower()
 
     @classmethod
     def title(cls) -> str:
@@ -47,7 +51,7 @@ class Plot(ABC):
         }
 
     @abstractmethod
-    def data(self, results: SuiteResults, **options: Any) -> pd.DataFrame:
+    def data(self, results: SuiteResults, *args: Any, **options: Any) -> pd.DataFrame:
         """Return the numbers to draw; an empty frame means that there is nothing to draw."""
 
     @abstractmethod

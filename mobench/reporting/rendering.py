@@ -9,16 +9,29 @@ import io
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 Files = tuple[bytes, bytes]
 """A figure as SVG and as PNG."""
-Render = Callable[[Figure], Callable[[], Files]]
+Render = Callable[["Figure"], Callable[[], Files]]
 """Takes a figure in the style it was drawn in, and returns a function that waits for its files."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot, drawn, with the numbers it was drawn from."""
+
+    name: str
+    title: str
+    svg: bytes
+    png: bytes
+    data: pd.DataFrame
 
 
 def files_of(figure: Figure) -> Files:
@@ -39,6 +52,8 @@ def at_once(figure: Figure) -> Callable[[], Files]:
 @contextmanager
 def beside() -> Iterator[Render]:
     """Give a function that renders in another process."""
+    import matplotlib
+
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(_ready)
 
@@ -51,9 +66,12 @@ def beside() -> Iterator[Render]:
 
 
 def _ready() -> None:
-    """Do nothing: whoever asks for it has matplotlib imported before the first figure comes."""
+    """Import matplotlib before the first figure comes."""
+    import matplotlib.figure  # noqa: F401
 
 
 def _files_in(style: dict[Any, Any], figure: Figure) -> Files:
+    import matplotlib
+
     with matplotlib.rc_context(style):
         return files_of(figure)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 
 import pandas as pd
@@ -11,6 +10,7 @@ import pandas as pd
 from mobench.planning.suite import Suite
 from mobench.reporting.latex import latex_table
 from mobench.reporting.markdown import escape_markdown, markdown_table
+from mobench.reporting.rendering import Picture
 from mobench.reporting.selected_tables import selected_sheets
 from mobench.reporting.sheet import Sheet
 from mobench.reporting.tables import hypervolume_sheets, methods_sheet, pivot_sheets, published_sheet
@@ -20,17 +20,6 @@ from mobench.scoring.published import compare
 from mobench.scoring.published_values import load_published
 from mobench.scoring.selected import selected_frame, selected_rows
 from mobench.scoring.tables import suite_tables
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A plot, drawn, with the numbers it was drawn from."""
-
-    name: str
-    title: str
-    svg: bytes
-    png: bytes
-    data: pd.DataFrame
 
 
 def report_sheets(suite: Suite, table: pd.DataFrame, selection: str) -> list[Sheet]:

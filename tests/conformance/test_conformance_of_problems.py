@@ -1,13 +1,15 @@
 """The battery for problems: sound ones pass, and one broken rule each is named."""
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 
 from mobench.conformance import Finding, check_problem, conforms
+from mobench.core.metric import Metric
 from mobench.core.objective import KnownGradient
 from mobench.core.problem import Bounds, Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.registry import find_problem
@@ -127,6 +129,18 @@ class UnknownMetric(Bowls):
         return ("loss/origin", "size")
 
 
+class Measured(Bowls):
+    """Measures its size, and declares what `declared` says."""
+
+    declared: ClassVar[tuple[Metric, ...]] = (Metric("size", "size", range=(0.0, math.inf), meaning="‖θ‖² at the end"),)
+
+    def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
+        return {"size": float((theta**2).sum())}
+
+    def metrics(self) -> tuple[Metric, ...]:
+        return (*super().metrics(), *self.declared)
+
+
 class NoVersion(Bowls):
     id = "bowls"
 
@@ -160,6 +174,32 @@ def test_a_sound_problem_conforms() -> None:
 )
 def test_one_broken_rule_is_named(problem: type[Problem], broken: set[str]) -> None:
     assert broken <= set(failures(problem)) <= broken | {"objectives", "lower bounds"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        (Measured.declared, None),
+        ((), "measured, but not declared by metrics(): size"),
+        ((*Measured.declared, Metric("x", "x", meaning="x")), "declared by metrics(), but not measured: x"),
+        ((Metric("size", "size"),), "declared without a meaning: size"),
+        ((Metric("size", "size", range=(-2.0, -1.0), meaning="x"),), "not finite or out of range at the start: size"),
+    ],
+)
+def test_what_is_declared_is_what_is_measured(declared: tuple[Metric, ...], words: str | None) -> None:
+    failed = failures(type("Declares", (Measured,), {"declared": declared}))
+    assert {name: finding.sentence for name, finding in failed.items()} == ({"metrics": words} if words else {})
+
+
+def test_a_metric_that_hides_a_column_of_the_results_is_refused() -> None:
+    class Hides(Bowls):
+        def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
+            return {"seed": 1.0}
+
+        def metrics(self) -> tuple[Metric, ...]:
+            return (*super().metrics(), Metric("seed", "seed", meaning="x"))
+
+    assert failures(Hides)["metrics"].sentence == "names of columns that every result has: seed"
 
 
 def test_declared_and_actual_objectives_differ() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
+from mobench.planning.suite import Suite
 from mobench.scoring.contenders import with_contenders
+from mobench.scoring.suite_results import SuiteResults
+
+METHODS = ("pcd", "ws", "mgda")
 
 
 def run(method, seed, *, instance="a", status="done", problem="toy@1", settings=None, **columns):
@@ -41,3 +45,9 @@ def sweep(method, knob, values_by_setting, *, metrics=("chosen_on", "reported"),
 
 def table(*parts, split=()):
     return with_contenders(pd.DataFrame([row for part in parts for row in part]), split)
+
+
+def results(runs, problem=None, **more):
+    """Return a table as the results of a suite in which every run is of the given problem."""
+    built = {} if problem is None else dict.fromkeys(runs["instance"], problem)
+    return SuiteResults(Suite("s", "p", "t", methods=dict.fromkeys(METHODS)), runs, built, **more)

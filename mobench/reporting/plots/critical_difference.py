@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from mobench.core.plot import Plot
+from mobench.core.registry import register
 from mobench.scoring.standings import Standings, standings
 
 from .panels import plain
-from .source import Source
 from .style import method_styles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mobench.scoring.metric_catalog import MetricCatalog
+    from mobench.scoring.suite_results import SuiteResults
 
 INK, LEADER = "#262626", "#767676"
 SPAN, LINE, BAR = 4.2, 0.24, 0.13
@@ -23,10 +29,61 @@ LETTER, GAP = 0.092, 0.26
 """Inches: a wide letter, and what stands between a name and the scale."""
 
 
-def data(source: Source) -> pd.DataFrame:
-    """Return the mean ranks over the suite's contests; empty with fewer than two."""
-    found = source.contests
-    return frame_of(standings(found)) if len(found) > 1 else pd.DataFrame()
+@register
+class CriticalDifference(Plot):
+    """Mean ranks; bars join methods that the contests cannot tell apart."""
+
+    name = "critical-difference"
+
+    def data(self, results: SuiteResults) -> pd.DataFrame:
+        """Return the mean ranks over the suite's contests; empty with fewer than two."""
+        found = results.contests
+        return frame_of(standings(found)) if len(found) > 1 else pd.DataFrame()
+
+    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+        """Draw ranks from left (best) to right, names in two columns below, and the critical difference above.
+
+        The axis is laid out in inches, so that names of any length have room.
+        """
+        from matplotlib.figure import Figure
+
+        count = len(frame)
+        half = math.ceil(count / 2)
+        bars = 1 + max((int(number) for text in frame["groups"] for number in text.split()), default=0)
+        lengths = [len(_label(row)) for row in frame.to_dict("records")]
+        left_names, right_names = (GAP + LETTER * max(part) for part in (lengths[:half], lengths[half:]))
+        top, first = 0.62, BAR * bars
+        span, depth = max(SPAN, 0.3 * count), first + LINE * half
+        figure = Figure(figsize=(left_names + span + right_names, top + depth))
+        axis = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        axis.set(xlim=(-left_names, span + right_names), ylim=(-depth, top))
+        axis.axis("off")
+
+        def place(rank: float) -> float:
+            return span * (rank - 1) / (count - 1)
+
+        _draw_scale(axis, [place(rank) for rank in range(1, count + 1)])
+        _draw_difference(axis, frame.iloc[0], place)
+        for number in range(1, bars):
+            members = frame[[str(number) in str(groups).split() for groups in frame["groups"]]]["mean_rank"]
+            ends = [place(members.min()) - 0.03, place(members.max()) + 0.03]
+            axis.plot(ends, [-BAR * number] * 2, color=INK, linewidth=3.2)
+        styles = method_styles(frame["contender"])
+        for index, row in enumerate(frame.to_dict("records")):
+            left = index < half
+            height = -first - LINE * ((index if left else count - 1 - index) + 0.3)
+            x, edge, side = place(row["mean_rank"]), -0.08 if left else span + 0.08, -1 if left else 1
+            style = styles[row["contender"]]
+            axis.plot([x, x, edge], [0, height, height], color=LEADER, linewidth=0.9, zorder=1)
+            for at in ((x, 0.0), (edge, height)):
+                axis.plot(
+                    *at, style.marker, color=style.color, markersize=6.5, markeredgecolor="white", markeredgewidth=0.5,
+                    zorder=3,
+                )  # fmt: skip
+            axis.text(
+                edge + 0.1 * side, height, plain(_label(row)), ha="right" if left else "left", va="center", color=INK
+            )
+        return figure
 
 
 def frame_of(found: Standings) -> pd.DataFrame:
@@ -48,48 +105,6 @@ def frame_of(found: Standings) -> pd.DataFrame:
             "unit": found.unit,
         }
     )
-
-
-def draw(frame: pd.DataFrame) -> Figure:
-    """Draw ranks from left (best) to right, names in two columns below, and the critical difference above.
-
-    The axis is laid out in inches, so that names of any length have room.
-    """
-    count = len(frame)
-    half = math.ceil(count / 2)
-    bars = 1 + max((int(number) for text in frame["groups"] for number in text.split()), default=0)
-    lengths = [len(_label(row)) for row in frame.to_dict("records")]
-    left_names, right_names = (GAP + LETTER * max(part) for part in (lengths[:half], lengths[half:]))
-    top, first = 0.62, BAR * bars
-    span, depth = max(SPAN, 0.3 * count), first + LINE * half
-    figure = Figure(figsize=(left_names + span + right_names, top + depth))
-    axis = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axis.set(xlim=(-left_names, span + right_names), ylim=(-depth, top))
-    axis.axis("off")
-
-    def place(rank: float) -> float:
-        return span * (rank - 1) / (count - 1)
-
-    _draw_scale(axis, [place(rank) for rank in range(1, count + 1)])
-    _draw_difference(axis, frame.iloc[0], place)
-    for number in range(1, bars):
-        members = frame[[str(number) in str(groups).split() for groups in frame["groups"]]]["mean_rank"]
-        ends = [place(members.min()) - 0.03, place(members.max()) + 0.03]
-        axis.plot(ends, [-BAR * number] * 2, color=INK, linewidth=3.2)
-    styles = method_styles(frame["contender"])
-    for index, row in enumerate(frame.to_dict("records")):
-        left = index < half
-        height = -first - LINE * ((index if left else count - 1 - index) + 0.3)
-        x, edge, side = place(row["mean_rank"]), -0.08 if left else span + 0.08, -1 if left else 1
-        style = styles[row["contender"]]
-        axis.plot([x, x, edge], [0, height, height], color=LEADER, linewidth=0.9, zorder=1)
-        for at in ((x, 0.0), (edge, height)):
-            axis.plot(
-                *at, style.marker, color=style.color, markersize=6.5, markeredgecolor="white", markeredgewidth=0.5,
-                zorder=3,
-            )  # fmt: skip
-        axis.text(edge + 0.1 * side, height, plain(_label(row)), ha="right" if left else "left", va="center", color=INK)
-    return figure
 
 
 def _label(row: Mapping[Any, Any]) -> str:

@@ -1,80 +1,54 @@
-"""Hypervolume: bars with error bars, and how it grows with the number of configurations tried."""
+"""Hypervolume in frozen bounds: bars with error bars."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar
+
 import pandas as pd
-import seaborn
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
+from mobench.core.plot import Plot
+from mobench.core.registry import register
 from mobench.scoring.hypervolumes import hypervolume_frame
-from mobench.scoring.scores import budget_curves
 
-from .panels import ACROSS, add_legend, draw_lines, in_order, panels, plain
-from .source import Source
+from .panels import ACROSS, in_order, panels, plain
 from .style import method_styles
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def data(source: Source) -> pd.DataFrame:
-    """Return the hypervolume in frozen bounds, as in the report's table."""
-    return _form(source, "frozen")
-
-
-def paper_data(source: Source) -> pd.DataFrame:
-    """Return the hypervolume in the paper's form, as in the report's table."""
-    return _form(source, "paper")
+    from mobench.scoring.metric_catalog import MetricCatalog
+    from mobench.scoring.suite_results import SuiteResults
 
 
-def draw(frame: pd.DataFrame) -> Figure:
-    """Draw a bar for each contender, with its interval over seeds, one panel for each problem instance."""
-    groups = list(frame.groupby("instance_label", sort=False))
-    colors = {name: style.color for name, style in method_styles(frame["contender"]).items()}
-    names = list(colors)
-    figure, axes = panels([str(label) for label, _ in groups], width=2.9, height=0.9 + 0.22 * len(names))
-    for index, (axis, (_, part)) in enumerate(zip(axes, groups, strict=True)):
-        seaborn.barplot(
-            part, x="mean", y="contender", hue="contender", order=names, palette=colors, ax=axis, saturation=1.0,
-            legend=False,
-        )  # fmt: skip
-        known = part.dropna(subset=["low"])
-        places = [names.index(name) for name in known["contender"]]
-        spans = [known["mean"] - known["low"], known["high"] - known["mean"]]
-        axis.errorbar(known["mean"], places, xerr=spans, fmt="none", ecolor="#333333", capsize=2.5, linewidth=1.1)
-        axis.set(xlabel="hypervolume", ylabel="")
-        axis.set_yticks(range(len(names)), [] if index % ACROSS else [plain(name) for name in names])
-    return figure
+@register
+class Hypervolume(Plot):
+    """Hypervolume in frozen bounds."""
 
+    form: ClassVar[str] = "frozen"
+    """A key of `mobench.scoring.hypervolumes.FORMS`."""
 
-def budget_data(source: Source) -> pd.DataFrame:
-    """Return the expected hypervolume of m configurations picked blindly, m = 1 … all; empty where nobody swept."""
-    table = source.table
-    curves = budget_curves(table.assign(method=table["contender"]))
-    if not len(curves) or curves["tried"].max() < 2:
-        return pd.DataFrame()
-    names = {
-        "method": "contender",
-        "hypervolume": "mean",
-        **{f"hypervolume/{end}": end for end in ("sd", "low", "high")},
-    }
-    frame = curves.rename(columns=names).drop(columns="problem_label")
-    labels = dict(zip(table["instance"], table["instance_label"], strict=True))
-    frame.insert(0, "instance_label", frame["instance"].map(labels))
-    return in_order(frame.astype({"low": float, "high": float}), source.order)
+    def data(self, results: SuiteResults) -> pd.DataFrame:
+        """Return the hypervolumes as in the report's table."""
+        frame = hypervolume_frame(results.table)
+        return in_order(frame[frame["form"] == self.form], results.order) if len(frame) else frame
 
+    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+        """Draw a bar for each contender, with its interval over seeds, one panel for each problem instance."""
+        import seaborn
 
-def draw_budget(frame: pd.DataFrame) -> Figure:
-    """Draw the expected hypervolume against the number of configurations tried."""
-    groups = list(frame.groupby("instance_label", sort=False))
-    figure, axes = panels([str(label) for label, _ in groups])
-    styles = method_styles(frame["contender"])
-    for index, (axis, (_, part)) in enumerate(zip(axes, groups, strict=True)):
-        draw_lines(axis, part, "tried", styles)
-        axis.set(xlabel="configurations tried", ylabel="expected hypervolume" if index % ACROSS == 0 else "")
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    add_legend(figure, frame)
-    return figure
-
-
-def _form(source: Source, form: str) -> pd.DataFrame:
-    frame = hypervolume_frame(source.table)
-    return in_order(frame[frame["form"] == form], source.order) if len(frame) else frame
+        groups = list(frame.groupby("instance_label", sort=False))
+        colors = {name: style.color for name, style in method_styles(frame["contender"]).items()}
+        names = list(colors)
+        figure, axes = panels([str(label) for label, _ in groups], width=2.9, height=0.9 + 0.22 * len(names))
+        for index, (axis, (_, part)) in enumerate(zip(axes, groups, strict=True)):
+            seaborn.barplot(
+                part, x="mean", y="contender", hue="contender", order=names, palette=colors, ax=axis, saturation=1.0,
+                legend=False,
+            )  # fmt: skip
+            known = part.dropna(subset=["low"])
+            places = [names.index(name) for name in known["contender"]]
+            spans = [known["mean"] - known["low"], known["high"] - known["mean"]]
+            axis.errorbar(known["mean"], places, xerr=spans, fmt="none", ecolor="#333333", capsize=2.5, linewidth=1.1)
+            axis.set(xlabel="hypervolume", ylabel="")
+            axis.set_yticks(range(len(names)), [] if index % ACROSS else [plain(name) for name in names])
+        return figure

@@ -5,35 +5,26 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
-import seaborn
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from .style import Style, method_styles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ACROSS = 4
 """How many panels stand side by side."""
 
-LABELS = {
-    "accuracy": "test accuracy (%)",
-    "diagnostic/active": "binding constraints",
-    "effective_rank": "effective rank",
-    "group_sparsity": "share of filters without weight",
-    "parameter_sparsity": "share of zero weights",
-    "primary_gradient_norm": "‖∇L₁‖ at the end",
-}
-"""Axis labels of metrics; others are labelled by their name."""
 
+def label_of(metric: str) -> str:  # to be deleted with its last user, the site: `SuiteResults.metrics` says it
+    """Return what a metric is called by the first problem that declares it."""
+    from mobench.core.registry import problems
+    from mobench.scoring.metric_catalog import MetricCatalog
 
-def label_of(metric: str) -> str:
-    """Return a metric as an axis label: `accuracy@90` is the test accuracy at 90 % removed."""
-    name, _, target = metric.partition("@")
-    kind, slash, rest = name.partition("/")
-    text = LABELS.get(name, f"{rest} {kind}" if slash else name.replace("_", " "))
-    return f"{text}, {target} % removed" if target else text
+    return MetricCatalog(kind() for kind in problems().values())[metric].heading
 
 
 def plain(text: str) -> str:
@@ -45,6 +36,9 @@ def panels(
     titles: Sequence[str], *, across: int = ACROSS, width: float = 3.1, height: float = 2.6, shared: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with one titled panel for each title, row by row; `shared` panels have the same axes."""
+    import seaborn
+    from matplotlib.figure import Figure
+
     columns = min(across, len(titles))
     rows = math.ceil(len(titles) / columns)
     figure = Figure(figsize=(columns * width, rows * height + 0.2), layout="constrained")
@@ -61,6 +55,8 @@ def panels(
 
 def add_legend(figure: Figure, frame: pd.DataFrame) -> None:
     """Put one legend to the right of all panels; a method without any number is listed as failed."""
+    from matplotlib.lines import Line2D
+
     alive = set(frame.loc[frame["mean"].notna(), "contender"])
     handles = [
         Line2D(
@@ -76,6 +72,8 @@ def add_legend(figure: Figure, frame: pd.DataFrame) -> None:
 
 def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Style]) -> None:
     """Draw `mean` against `x` as one line per contender, with a band from `low` to `high`."""
+    import seaborn
+
     seaborn.lineplot(
         data=frame, x=x, y="mean", hue="contender", style="contender", ax=axis, estimator=None, legend=False,
         palette={name: style.color for name, style in styles.items()},

@@ -3,29 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from mobench.core.plot import Plot
+from mobench.core.registry import register
 from mobench.scoring.indicators.performance import performance_profile, performance_ratios
 from mobench.scoring.ranked_contenders import ranked_field
 from mobench.scoring.standings import Contest
 
 from .panels import add_legend, in_order, panels
-from .source import Source
 from .style import method_styles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mobench.scoring.metric_catalog import MetricCatalog
+    from mobench.scoring.suite_results import SuiteResults
 
 WIDEST = 100.0
 """Ratios beyond are not drawn: who is a hundred times worse is as good as failed. The data has them."""
 COLUMNS = ["contender", "ratio", "mean", "blocks", "contests", "suites"]
 
 
-def data(source: Source) -> pd.DataFrame:
-    """Return the profiles over the suite's contests; empty with fewer than two."""
-    found = source.contests
-    return in_order(frame_of(found), source.order) if len(found) > 1 else pd.DataFrame()
+@register
+class PerformanceProfile(Plot):
+    """How often each method is within a factor of the best (performance profile)."""
+
+    name = "performance-profile"
+
+    def data(self, results: SuiteResults) -> pd.DataFrame:
+        """Return the profiles over the suite's contests; empty with fewer than two."""
+        found = results.contests
+        return in_order(frame_of(found), results.order) if len(found) > 1 else pd.DataFrame()
+
+    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+        """Draw each profile as steps over a logarithmic factor, with a marker at its start and near its end."""
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+        widest = min(WIDEST, 1.15 * max(1.5, float(frame["ratio"].max())))
+        suites, count = int(frame["suites"].iloc[0]), int(frame["contests"].iloc[0])
+        blocks = int(frame["blocks"].iloc[0])
+        of = f"{count} contests of {suites} suites" if suites > 1 else f"{count} contests"
+        figure, (axis,) = panels([f"{of}, {blocks} pairs of contest and seed"], width=5.2, height=3.4)
+        for place, (name, style) in enumerate(method_styles(frame["contender"]).items()):
+            steps = frame[(frame["contender"] == name) & (frame["ratio"] <= widest)].sort_values("ratio")
+            x, y = [*steps["ratio"], widest], [*steps["mean"], steps["mean"].iloc[-1]]
+            axis.step(x, y, where="post", color=style.color, linestyle=style.linestyle)
+            # Profiles often end at the same height: their markers stand side by side, not on top of each other.
+            for at in (1.0, widest ** (1.0 - 0.035 * place)):
+                height = steps.loc[steps["ratio"] <= at, "mean"].iloc[-1]
+                axis.plot(
+                    at, height, style.marker, color=style.color, markeredgecolor="white", markeredgewidth=0.5,
+                    clip_on=False, zorder=4,
+                )  # fmt: skip
+        axis.set(
+            xscale="log",
+            xlim=(1.0, widest),
+            ylim=(-0.02, 1.04),
+            xlabel="factor to the best",
+            ylabel="share of contests",
+        )
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if widest <= 50 else (1.0,)))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        add_legend(figure, frame)
+        return figure
 
 
 def frame_of(contests: Sequence[Contest]) -> pd.DataFrame:
@@ -54,31 +99,3 @@ def frame_of(contests: Sequence[Contest]) -> pd.DataFrame:
     for name, (steps, height) in zip(names, performance_profile(table[usable], share[usable]), strict=True):
         rows += [{"contender": name, "ratio": x, "mean": y, **counts} for x, y in zip(steps, height, strict=True)]
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def draw(frame: pd.DataFrame) -> Figure:
-    """Draw each profile as steps over a logarithmic factor, with a marker at its start and near its end."""
-    widest = min(WIDEST, 1.15 * max(1.5, float(frame["ratio"].max())))
-    suites, count = int(frame["suites"].iloc[0]), int(frame["contests"].iloc[0])
-    blocks = int(frame["blocks"].iloc[0])
-    of = f"{count} contests of {suites} suites" if suites > 1 else f"{count} contests"
-    figure, (axis,) = panels([f"{of}, {blocks} pairs of contest and seed"], width=5.2, height=3.4)
-    for place, (name, style) in enumerate(method_styles(frame["contender"]).items()):
-        steps = frame[(frame["contender"] == name) & (frame["ratio"] <= widest)].sort_values("ratio")
-        x, y = [*steps["ratio"], widest], [*steps["mean"], steps["mean"].iloc[-1]]
-        axis.step(x, y, where="post", color=style.color, linestyle=style.linestyle)
-        # Profiles often end at the same height: their markers stand side by side, not on top of each other.
-        for at in (1.0, widest ** (1.0 - 0.035 * place)):
-            height = steps.loc[steps["ratio"] <= at, "mean"].iloc[-1]
-            axis.plot(
-                at, height, style.marker, color=style.color, markeredgecolor="white", markeredgewidth=0.5,
-                clip_on=False, zorder=4,
-            )  # fmt: skip
-    axis.set(
-        xscale="log", xlim=(1.0, widest), ylim=(-0.02, 1.04), xlabel="factor to the best", ylabel="share of contests"
-    )
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if widest <= 50 else (1.0,)))
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    add_legend(figure, frame)
-    return figure

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from mobench import UserError
+from mobench.core.registry import find_problem, plots
 from mobench.planning.suite import Suite
-from mobench.reporting.plots import PLOTS, Source, draw_plots, house_style
+from mobench.reporting.plots import draw_plots, house_style
 from mobench.reporting.plots.gradient_norm import FLOOR
 from mobench.reporting.rendering import at_once, beside
 from mobench.reporting.tables import hypervolume_sheets
 from mobench.scoring.hypervolumes import hypervolume_frame
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.selected import selected_frame, selected_rows
-from tests.reporting.frames import run, table
+from tests.reporting.frames import results, run, table
 
 TARGETS = (80, 90)
 
@@ -38,12 +39,16 @@ RUNS = table(
     [pruned("ws", seed, (90, 60, 50)) for seed in (0, 1)],
     [pruned("mgda", seed, (0, 0, 0), status="failed") for seed in (0, 1)],
 )
-SOURCE = Source(RUNS, list, ("pcd", "ws", "mgda"))
+RESULTS = results(RUNS, find_problem("compression")())
 
 
-def drawn(name, frame):
+def data(name, found, **options):
+    return plots()[name]().data(found, **options)
+
+
+def drawn(name, frame, found=RESULTS):
     with house_style():
-        figure = PLOTS[name].draw(frame)
+        figure = plots()[name]().draw(frame, found.metrics)
         figure.canvas.draw()
     return figure
 
@@ -53,7 +58,7 @@ def legend(figure):
 
 
 def test_accuracy_against_reduction_shows_the_numbers_of_the_table():
-    frame = PLOTS["accuracy-reduction"].data(SOURCE)
+    frame = data("accuracy-reduction", RESULTS)
     rows = tuple(
         {"label": str(target), "value": f"accuracy@{target}", "select": f"selection_accuracy@{target}"}
         for target in TARGETS
@@ -72,7 +77,7 @@ def test_accuracy_against_reduction_shows_the_numbers_of_the_table():
 
 
 def test_lines_and_bands_are_where_the_data_says():
-    frame = PLOTS["accuracy-reduction"].data(SOURCE)
+    frame = data("accuracy-reduction", RESULTS)
     (axis,) = drawn("accuracy-reduction", frame).axes
     lines = [line.get_xydata() for line in axis.get_lines() if len(line.get_xydata())]
     pcd = frame[frame["contender"] == "pcd"]
@@ -84,31 +89,35 @@ def test_lines_and_bands_are_where_the_data_says():
 
 
 def test_accuracy_against_costs_has_the_unpruned_network_too():
-    frame = PLOTS["accuracy-cost"].data(SOURCE)
+    frame = data("accuracy-cost", RESULTS)
     pcd = frame[frame["contender"] == "pcd"].set_index("target")
     assert pcd["flops"].to_dict() == pytest.approx({0.0: 1e6, 80.0: 2e5, 90.0: 1e5})
     assert pcd.at[0.0, "mean"] == 95.5
     figure = drawn("accuracy-cost", frame)
-    assert [axis.get_xlabel() for axis in figure.axes] == ["CPU latency (ms)", "file size (KiB)", "MFLOPs"]
+    assert [axis.get_xlabel() for axis in figure.axes] == [
+        "CPU latency (ms) ←",
+        "file size (KiB) ←",
+        "operations per image (MFLOPs) ←",
+    ]
 
 
 def test_selection_on_test_data_reaches_the_plots():
     swapped = RUNS.assign(**{"selection_accuracy@80": -RUNS["accuracy@80"]})
     chosen = {}
     for selection in ("validation", "test"):
-        frame = PLOTS["accuracy-reduction"].data(Source(swapped, list, SOURCE.order, selection))
+        frame = data("accuracy-reduction", results(swapped, selection=selection))
         chosen[selection] = frame[(frame["contender"] == "pcd") & (frame["target"] == 80)]["chosen"].item()
     assert chosen == {"validation": "tau=0.3", "test": "tau=0.1"}
 
 
 def test_runs_that_were_not_pruned_give_no_accuracy_plot():
-    plain = Source(table([run("pcd", 0, **{"loss/a": 1.0})]), list, ("pcd",))
-    assert PLOTS["accuracy-reduction"].data(plain).empty
-    assert PLOTS["accuracy-cost"].data(plain).empty
+    plain = results(table([run("pcd", 0, **{"loss/a": 1.0})]))
+    assert data("accuracy-reduction", plain).empty
+    assert data("accuracy-cost", plain).empty
 
 
 def test_the_knob_is_swept_and_others_are_lines():
-    frame = PLOTS["knob"].data(SOURCE)
+    frame = data("knob", RESULTS)
     accuracy = frame[frame["metric"] == "accuracy"]
     assert accuracy[accuracy["contender"] == "pcd"][["knob", "mean"]].values.tolist() == [[0.1, 95.5], [0.3, 85.5]]
     found = interval([90.0, 91.0])
@@ -119,18 +128,18 @@ def test_the_knob_is_swept_and_others_are_lines():
     assert accuracy[accuracy["contender"] == "mgda"]["mean"].isna().all()
     figure = drawn("knob", frame)
     assert [axis.get_ylabel() for axis in figure.axes] == [
-        "test accuracy (%)",
-        "share of zero weights",
-        "effective rank",
+        "test accuracy (%) →",
+        "share of zero weights →",
+        "effective rank ←",
     ]
     assert figure.axes[0].get_xlabel() == "τ"
 
 
 def test_a_knob_that_was_not_run_gives_no_plot_and_a_misspelt_one_an_error():
-    without = Source(RUNS[RUNS["method"] == "ws"].drop(columns="method.tau"), list, ("ws",))
-    assert PLOTS["knob"].data(without).empty
+    without = results(RUNS[RUNS["method"] == "ws"].drop(columns="method.tau"))
+    assert data("knob", without).empty
     with pytest.raises(UserError, match=r"Did you mean 'method\.tau'"):
-        PLOTS["knob"].data(SOURCE, setting="method.taw")
+        data("knob", RESULTS, setting="method.taw")
 
 
 def test_scale_selects_nothing():
@@ -141,13 +150,13 @@ def test_scale_selects_nothing():
             for scale in (10.0, 0.1)
         ]
     )
-    frame = PLOTS["scale"].data(Source(scaled, list, ("pcd",)))
+    frame = data("scale", found := results(scaled, find_problem("compression")()))
     assert frame[["scale", "mean", "n"]].values.tolist() == [[0.1, 1.5, 2.0], [10.0, 100.5, 2.0]]
-    (axis,) = drawn("scale", frame).axes
+    (axis,) = drawn("scale", frame, found).axes
     assert (axis.get_title(loc="left"), axis.get_xscale(), axis.get_ylabel()) == (
         "toy",
         "log",
-        "test accuracy (%), 90 % removed",
+        "test accuracy, 90 % removed (%) →",
     )
 
 
@@ -160,25 +169,25 @@ def test_the_end_of_runs_against_k_is_a_median_with_its_range():
             for seed, norm in enumerate(values)
         ]
     )
-    frame = PLOTS["gradient-norm-end"].data(Source(runs, list, ("pcd",)))
+    frame = data("gradient-norm-end", found := results(runs, find_problem("double-well")()))
     assert frame[["x", "mean", "low", "high", "runs"]].values.tolist() == [
         [2, 3.0, 1.0, 8.0, 3],
         [3, 0.0, 0.0, 1e-3, 3],
     ]
-    (axis,) = drawn("gradient-norm-end", frame).axes
+    (axis,) = drawn("gradient-norm-end", frame, found).axes
     assert axis.get_lines()[0].get_ydata().tolist() == [3.0, FLOOR]
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("number of objectives K", "‖∇L₁‖ at the end ←")
 
 
 def test_where_restricts_a_plot_and_keeps_failures():
-    frame = PLOTS["accuracy-reduction"].data(SOURCE.where({"method": ["pcd", "mgda"]}))
+    frame = data("accuracy-reduction", RESULTS.where({"method": ["pcd", "mgda"]}))
     assert set(frame["contender"]) == {"pcd", "mgda"}
 
 
 def test_names_are_drawn_as_they_are():
     names = {"pcd": r"$\undefined{$", "ws": "50 %_x"}
     strange = RUNS.assign(contender=RUNS["method"].map(lambda name: names.get(name, name)))
-    source = Source(strange.assign(instance_label="$a$ <b>"), list, tuple(strange["contender"].unique()))
-    (picture,) = draw_plots(["accuracy-reduction"], source)
+    (picture,) = draw_plots(["accuracy-reduction"], results(strange.assign(instance_label="$a$ <b>")))
     assert picture.png.startswith(b"\x89PNG")
 
 
@@ -194,12 +203,12 @@ def test_names_are_drawn_as_they_are():
 )
 def test_mistakes_in_a_suites_plots_are_explained(entry, words):
     with pytest.raises(UserError) as caught:
-        draw_plots([entry], SOURCE)
+        draw_plots([entry], RESULTS)
     assert all(word in str(caught.value) for word in words)
 
 
 def test_equal_data_give_equal_files_and_repeated_plots_get_names_of_their_own():
-    first, second = draw_plots(["accuracy-reduction", "accuracy-reduction"], SOURCE)
+    first, second = draw_plots(["accuracy-reduction", "accuracy-reduction"], RESULTS)
     assert (first.name, second.name) == ("accuracy-reduction", "accuracy-reduction_2")
     assert (first.svg, first.png) == (second.svg, second.png)
     assert b"<svg" in first.svg
@@ -211,7 +220,7 @@ def test_hypervolume_bars_are_the_numbers_of_the_table():
         *([run(m, s, problem="two-wells@1", **{"loss/wells": w + s, "loss/square": w, **columns}) for s in (0, 1)]
           for m, w in (("pcd", 1.0), ("ws", 2.0)))
     )  # fmt: skip
-    frame = PLOTS["hypervolume"].data(Source(runs, list, ("pcd", "ws")))
+    frame = data("hypervolume", results(runs))
     assert frame["mean"].tolist() == pytest.approx([(0.8 * 0.8 + 0.6 * 0.8) / 2, (0.6 * 0.6 + 0.4 * 0.6) / 2])
     sheet = hypervolume_sheets(hypervolume_frame(runs), ["pcd", "ws"])[0]
     assert sheet.name == "hypervolume-frozen"
@@ -227,4 +236,4 @@ def test_figures_rendered_in_another_process_are_the_same_files():
 
 def draw_in(place):
     with place() as render:
-        return draw_plots(["accuracy-reduction"], SOURCE, render)
+        return draw_plots(["accuracy-reduction"], RESULTS, render)

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mobench.planning.suite import Suite
-from mobench.reporting.plots import PLOTS, Source, critical_difference, draw_plots, house_style, performance
+from mobench.core.registry import find_problem, plots
+from mobench.reporting.plots import critical_difference, draw_plots, house_style, performance
 from mobench.reporting.plots.critical_difference import SPAN
 from mobench.scoring.standings import Contest, standings
-from tests.reporting.frames import run, table
+from tests.reporting.frames import results, run, table
 
 COLUMNS = {"problem.start": "upper", "seconds_per_step": 1.0}
 
@@ -25,7 +25,8 @@ def two_wells(instance, values, failed=()):
 RUNS = table(
     two_wells("x", {"pcd": 0.0, "ws": 2.5, "mgda": 1.0}), two_wells("y", {"pcd": 2.5, "ws": 0.0, "mgda": 1.0}, ["mgda"])
 )
-SOURCE = Source(RUNS, list, ("pcd", "ws", "mgda"), suite=Suite("s", "p", "t"))
+RESULTS = results(RUNS, find_problem("two-wells")())
+PROFILE, DIAGRAM = (plots()[name]() for name in ("performance-profile", "critical-difference"))
 
 
 def contest(values, suite="s", instance="i"):
@@ -35,17 +36,17 @@ def contest(values, suite="s", instance="i"):
 
 def drawn(plot, frame):
     with house_style():
-        figure = plot.draw(frame)
+        figure = plot.draw(frame, RESULTS.metrics)
         figure.canvas.draw()
     return figure
 
 
 def test_a_profile_of_stored_runs_is_where_hand_arithmetic_puts_it():
-    frame = PLOTS["performance-profile"].data(SOURCE)
+    frame = PROFILE.data(RESULTS)
     steps = {name: part[["ratio", "mean"]].to_numpy().tolist() for name, part in frame.groupby("contender")}
     # Hypervolumes: x has pcd 1, mgda 0.64, ws 0.25; y has ws 1, pcd 0.25 and mgda failed.
     assert steps == {"pcd": [[1, 0.5], [4, 1]], "ws": [[1, 0.5], [4, 1]], "mgda": [[1, 0], [1.5625, 0.5]]}
-    figure = drawn(PLOTS["performance-profile"], frame)
+    figure = drawn(PROFILE, frame)
     (axis,) = figure.axes
     ends = {tuple(line.get_xydata()[-1]) for line in axis.get_lines() if len(line.get_xydata()) > 1}
     assert {y for _, y in ends} == {1.0, 0.5}
@@ -60,7 +61,7 @@ def test_suites_weigh_the_same_in_a_profile():
 
 
 def test_nothing_to_rank_gives_no_plot():
-    one = Source(table(two_wells("x", {"pcd": 0.0, "ws": 2.5})), list, ("pcd", "ws"), suite=Suite("s", "p", "t"))
+    one = results(table(two_wells("x", {"pcd": 0.0, "ws": 2.5})), find_problem("two-wells")())
     assert draw_plots(["performance-profile", "critical-difference"], one) == []
     assert performance.frame_of([]).empty
     assert critical_difference.frame_of(standings([])).empty
@@ -72,7 +73,7 @@ def test_the_diagram_places_markers_at_mean_ranks_and_bars_over_groups():
     assert frame[["contender", "mean_rank", "groups"]].to_numpy().tolist() == [
         ["a", 1.0, "1"], ["b", 2.0, "1 2"], ["c", 3.0, "2"],
     ]  # fmt: skip
-    (axis,) = drawn(PLOTS["critical-difference"], frame).axes
+    (axis,) = drawn(DIAGRAM, frame).axes
     step = SPAN / 2  # from rank to rank
     bars = [line.get_xdata() for line in axis.get_lines() if line.get_linewidth() > 3]
     assert [x.tolist() for x in map(np.array, bars)] == [
@@ -85,8 +86,8 @@ def test_the_diagram_places_markers_at_mean_ranks_and_bars_over_groups():
 
 
 def test_too_few_contests_say_so():
-    frame = PLOTS["critical-difference"].data(SOURCE)
-    figure = drawn(PLOTS["critical-difference"], frame)
+    frame = DIAGRAM.data(RESULTS)
+    figure = drawn(DIAGRAM, frame)
     (axis,) = figure.axes
     assert any("too few to tell anybody apart" in text.get_text() for text in axis.texts)
     assert frame["critical_difference"].isna().all()
@@ -97,7 +98,7 @@ def test_no_name_is_cut_and_no_two_labels_overlap(count):
     names = [f"method-{index}(form=penalty)" for index in range(count)]
     values = {name: [place, place + 0.1] for place, name in enumerate(names)}
     found = standings([contest(values, instance=str(index)) for index in range(6)])
-    figure = drawn(PLOTS["critical-difference"], critical_difference.frame_of(found))
+    figure = drawn(DIAGRAM, critical_difference.frame_of(found))
     (axis,) = figure.axes
     boxes = [text.get_window_extent() for text in axis.texts if "  " in text.get_text()]
     assert len(boxes) == count

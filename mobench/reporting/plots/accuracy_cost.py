@@ -1,0 +1,75 @@
+"""Accuracy of pruned networks against what they cost to run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from mobench.core.plot import Plot
+from mobench.core.registry import register
+
+from .panels import add_legend, panels
+from .style import method_styles
+from .targets import COSTS, selected_at_targets
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mobench.core.metric import Metric
+    from mobench.scoring.metric_catalog import MetricCatalog
+    from mobench.scoring.suite_results import SuiteResults
+
+PREFIXES = {"B": {"Mi": 2.0**20, "Ki": 2.0**10}, "FLOPs": {"G": 1e9, "M": 1e6, "k": 1e3}}
+"""By unit, the largest first."""
+
+
+@register
+class AccuracyCost(Plot):
+    """Accuracy of the selected configuration against latency, file size and FLOPs (stars: unpruned)."""
+
+    name = "accuracy-cost"
+
+    def data(self, results: SuiteResults) -> pd.DataFrame:
+        """Return the accuracy of the selected configuration at every target, and unpruned, with its costs."""
+        return selected_at_targets(results)
+
+    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+        """Draw a line from target to target, and a star for the unpruned network."""
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+        costs = [cost for cost in COSTS if cost in frame]
+        groups = list(frame.groupby("instance_label", sort=False))
+        titles = [str(label) if cost == costs[0] else "" for label, _ in groups for cost in costs]
+        figure, axes = panels(titles, across=len(costs), height=2.8)
+        for index, axis in enumerate(axes):
+            (_, part), cost = groups[index // len(costs)], costs[index % len(costs)]
+            factor, shown = _in_few_digits(metrics[cost], float(part[cost].max()))
+            for name, style in method_styles(frame["contender"]).items():
+                line = part[(part["contender"] == name) & part["mean"].notna()].sort_values("target")
+                x, y = line[cost] / factor, line["mean"]
+                spans = [(y - line["low"]).fillna(0.0), (line["high"] - y).fillna(0.0)]
+                # Latencies of small networks are noisy: a thick line from one to the next would be all there is to see.
+                axis.errorbar(
+                    x, y, yerr=spans, color=style.color, marker=style.marker, linestyle=style.linestyle,
+                    markeredgecolor="white", markeredgewidth=0.5, elinewidth=1.0,
+                    linewidth=0.5 if cost == "latency_ms" else 1.3,
+                )  # fmt: skip
+                dense = line["target"] == 0
+                axis.plot(x[dense], y[dense], "*", color=style.color, markersize=14, markeredgecolor="white", zorder=5)
+            if part[cost].max() > 5 * part[cost].min():
+                axis.set_xscale("log")
+                axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                axis.xaxis.set_minor_formatter(NullFormatter())
+            axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            axis.set(xlabel=shown.axis, ylabel=metrics["accuracy"].axis if cost == costs[0] else "")
+        add_legend(figure, frame)
+        return figure
+
+
+def _in_few_digits(metric: Metric, largest: float) -> tuple[float, Metric]:
+    """Return what to divide a metric by for it to have few digits, and the metric in that unit."""
+    prefixes = PREFIXES.get(metric.unit, {"": 1.0})
+    prefix = next((prefix for prefix, factor in prefixes.items() if largest >= factor), [*prefixes][-1])
+    return prefixes[prefix], replace(metric, unit=f"{prefix}{metric.unit}")

@@ -1,0 +1,54 @@
+"""How hypervolume grows with the number of configurations tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from mobench.core.plot import Plot
+from mobench.core.registry import register
+from mobench.scoring.scores import budget_curves
+
+from .panels import ACROSS, add_legend, draw_lines, in_order, panels
+from .style import method_styles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mobench.scoring.metric_catalog import MetricCatalog
+    from mobench.scoring.suite_results import SuiteResults
+
+
+@register
+class Budget(Plot):
+    """Expected hypervolume after a number of configurations, picked blindly."""
+
+    def data(self, results: SuiteResults) -> pd.DataFrame:
+        """Return the expected hypervolume of m configurations, m = 1 … all; empty where nobody swept."""
+        table = results.table
+        curves = budget_curves(table.assign(method=table["contender"]))
+        if not len(curves) or curves["tried"].max() < 2:
+            return pd.DataFrame()
+        names = {
+            "method": "contender",
+            "hypervolume": "mean",
+            **{f"hypervolume/{end}": end for end in ("sd", "low", "high")},
+        }
+        frame = curves.rename(columns=names).drop(columns="problem_label")
+        labels = dict(zip(table["instance"], table["instance_label"], strict=True))
+        frame.insert(0, "instance_label", frame["instance"].map(labels))
+        return in_order(frame.astype({"low": float, "high": float}), results.order)
+
+    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+        from matplotlib.ticker import MaxNLocator
+
+        groups = list(frame.groupby("instance_label", sort=False))
+        figure, axes = panels([str(label) for label, _ in groups])
+        styles = method_styles(frame["contender"])
+        for index, (axis, (_, part)) in enumerate(zip(axes, groups, strict=True)):
+            draw_lines(axis, part, "tried", styles)
+            axis.set(xlabel="configurations tried", ylabel="expected hypervolume" if index % ACROSS == 0 else "")
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        add_legend(figure, frame)
+        return figure

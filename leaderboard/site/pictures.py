@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mobench.reporting.plots import PLOTS, Source, critical_difference, dark, draw_plots, house_style, performance
+from mobench.reporting.plots import PLOTS, critical_difference, dark, draw_plots, house_style, performance
 from mobench.reporting.rendering import Render, files_of
 from mobench.reporting.report import Picture
+from mobench.scoring.suite_results import SuiteResults
 
-from .loading import SuiteResults
 from .output import SiteFolder
 from .ranking import Ranking
 
@@ -35,11 +35,10 @@ class Shown:
 
 def draw_suite(results: SuiteResults, render: Render) -> list[Picture]:
     """Return the plots that a suite asks for, and those that every suite has."""
-    if not (results.table["status"] == "done").any():
+    if not len(results.done):
         return []
-    source = Source(results.table, results.records, results.order, suite=results.suite)
     asked = {entry if isinstance(entry, str) else entry.get("plot") for entry in results.suite.plots}
-    return draw_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], source, render)
+    return draw_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], results, render)
 
 
 def draw_ranking(ranking: Ranking) -> list[Picture]:

@@ -18,16 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from mobench.core.metric import Direction
 from mobench.errors import unknown
 from mobench.scoring.contenders import spelled
 from mobench.scoring.indicators.intervals import LEVEL, interval
 
-Direction = Literal["max", "min"]
 SELECTIONS = ("validation", "test")
 """What configurations are selected on; `test` is the paper's way."""
 

@@ -6,8 +6,6 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from mobench.scoring.scores import rebuild_problem
-
 from .panels import ACROSS, label_of, panels
 from .source import Source
 from .style import method_styles
@@ -22,7 +20,7 @@ def data(source: Source, *, setting: str = "problem.scale") -> pd.DataFrame:
     table = source.table
     if not source.has(setting):
         return pd.DataFrame()
-    problem = rebuild_problem(table)
+    problem = next(iter(source.problems.values()))
     seed = int(table["seed"].min())
     front, metrics = problem.pareto_front(seed), problem.hypervolume_metrics()
     if front is None or len(metrics) != 2:

@@ -7,7 +7,6 @@ import seaborn
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from mobench.scoring.hypervolumes import hypervolume_frame
 from mobench.scoring.scores import budget_curves
 
 from .panels import ACROSS, add_legend, draw_lines, in_order, panels, plain
@@ -47,19 +46,10 @@ def draw(frame: pd.DataFrame) -> Figure:
 
 def budget_data(source: Source) -> pd.DataFrame:
     """Return the expected hypervolume of m configurations picked blindly, m = 1 … all; empty where nobody swept."""
-    table = source.table
-    curves = budget_curves(table.assign(method=table["contender"]))
+    curves = budget_curves(source)
     if not len(curves) or curves["tried"].max() < 2:
         return pd.DataFrame()
-    names = {
-        "method": "contender",
-        "hypervolume": "mean",
-        **{f"hypervolume/{end}": end for end in ("sd", "low", "high")},
-    }
-    frame = curves.rename(columns=names).drop(columns="problem_label")
-    labels = dict(zip(table["instance"], table["instance_label"], strict=True))
-    frame.insert(0, "instance_label", frame["instance"].map(labels))
-    return in_order(frame.astype({"low": float, "high": float}), source.order)
+    return in_order(curves, source.order)
 
 
 def draw_budget(frame: pd.DataFrame) -> Figure:
@@ -76,5 +66,5 @@ def draw_budget(frame: pd.DataFrame) -> Figure:
 
 
 def _form(source: Source, form: str) -> pd.DataFrame:
-    frame = hypervolume_frame(source.table)
+    frame = source.hypervolumes
     return in_order(frame[frame["form"] == form], source.order) if len(frame) else frame

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.performance import performance_profile, performance_ratios
 from mobench.scoring.ranked_contenders import ranked_field
-from mobench.scoring.standings import Contest
 
 from .panels import add_legend, in_order, panels
 from .source import Source

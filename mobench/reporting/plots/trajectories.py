@@ -13,7 +13,6 @@ from matplotlib.patheffects import withStroke
 
 from mobench.core.problem import VectorProblem
 from mobench.core.streams import Streams
-from mobench.scoring.scores import rebuild_problem
 
 from .panels import in_order, panels
 from .source import Source
@@ -41,7 +40,7 @@ def data(source: Source) -> pd.DataFrame:
     if not rows:
         return pd.DataFrame()
     paths = in_order(pd.DataFrame(rows).sort_values(["instance_label", "seed", "step"]), source.order)
-    return pd.concat([paths, _contours(source.table, paths)], ignore_index=True)
+    return pd.concat([paths, _contours(source, paths)], ignore_index=True)
 
 
 def draw(frame: pd.DataFrame) -> Figure:
@@ -71,16 +70,16 @@ def draw(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _contours(table: pd.DataFrame, paths: pd.DataFrame) -> pd.DataFrame:
+def _contours(source: Source, paths: pd.DataFrame) -> pd.DataFrame:
     """Return the first two objectives of the first instance on a grid around all paths."""
-    problem = rebuild_problem(table)
+    problem = source.problems[source.table["instance"].iloc[0]]
     assert isinstance(problem, VectorProblem), "only vector problems record points"
     sides = [
         np.linspace(paths[name].min() - MARGIN, paths[name].max() + MARGIN, count)
         for name, count in zip("xy", GRID, strict=True)
     ]
     x, y = (side.ravel() for side in np.meshgrid(*sides))
-    constants = problem.constants(Streams(int(table["seed"].iloc[0])))
+    constants = problem.constants(Streams(int(source.table["seed"].iloc[0])))
     batched = {name: value.expand(len(x), *value.shape) for name, value in constants.items()}
     losses = problem.values(torch.from_numpy(np.column_stack([x, y])), batched, 0).numpy()
     return pd.DataFrame({"kind": "contour", "x": x, "y": y, "primary": losses[:, 0], "secondary": losses[:, 1]})

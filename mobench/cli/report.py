@@ -56,13 +56,13 @@ def execute(arguments: argparse.Namespace) -> int:
     places = _folders(manifests, root, overrides.get("out"), selection)
     suites = stored_results(store, manifests, files, selection=selection)
     reports = [(folder, _files(results, root)) for folder, results in zip(places, suites, strict=True)]
-    for folder, files in reports:
+    for folder, content in reports:
         try:
-            for name, content in files.items():
-                write_atomically(folder / name, content, sync=False)
+            for name, text in content.items():
+                write_atomically(folder / name, text, sync=False)
         except OSError as error:
             raise UserError(f"out={folder} cannot be written: {error}") from error
-        print(f"{folder / 'report.md'}: {len(files)} files")
+        print(f"{folder / 'report.md'}: {len(content)} files")
     return 0
 
 

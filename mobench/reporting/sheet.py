@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from mobench.scoring.selection import FEWEST_SEEDS
+
 INTERVALS = "In brackets: 95 % bootstrap interval over seeds."
 MARKED = "Bold: the best, and all that the seeds cannot tell from it (paired t-interval, 95 %)."
 
@@ -45,8 +47,8 @@ class Sheet:
 
 def reading_notes(frame: pd.DataFrame) -> tuple[str, ...]:
     """Say what brackets and bold mean in a table made of `frame`, whose columns `n` and `low` are over seeds."""
-    if not frame["low"].notna().any():
-        return ("Bold: the best. One seed says nothing about noise.",)
+    if frame["n"].max() < FEWEST_SEEDS:
+        return (f"No best is marked: it takes {FEWEST_SEEDS} seeds to tell methods apart.",)
     return (INTERVALS, MARKED)
 
 

@@ -26,14 +26,14 @@ ROWS = (
 SUITE = Suite("mine", "standard", "Mine", methods={"pcd": {}, "mgda": {}, "famo": {}, "ws": {}}, selected=ROWS)
 METRICS = ("chosen_on", "reported", "bytes")
 TAUS = {
-    0.1: [(0.9, 70.0, 4000.0), (0.8, 72.0, 4000.0)],
-    0.2: [(0.7, 80.0, 1000.0), (0.8, 90.0, 1000.0)],
+    0.1: [(0.9, 70.0, 4000.0), (0.8, 72.0, 4000.0), (0.85, 71.0, 4000.0)],
+    0.2: [(0.7, 80.0, 1000.0), (0.8, 90.0, 1000.0), (0.75, 85.0, 1000.0)],
 }
 RUNS = table(
     sweep("pcd", "tau", TAUS, metrics=METRICS),
-    sweep("mgda", None, {None: [(0.1, 10.0, 8000.0), (0.1, 10.0, 8000.0)]}, metrics=METRICS),
-    sweep("famo", None, {None: [None, None]}, metrics=METRICS),
-    sweep("ws", "weight", {0.5: [(0.1, 60.0, 2000.0), None]}, metrics=METRICS),
+    sweep("mgda", None, {None: [(0.1, 10.0, 8000.0)] * 3}, metrics=METRICS),
+    sweep("famo", None, {None: [None] * 3}, metrics=METRICS),
+    sweep("ws", "weight", {0.5: [(0.1, 60.0, 2000.0), None, None]}, metrics=METRICS),
 )
 
 
@@ -52,8 +52,8 @@ def test_the_table_of_selected_configurations(monkeypatch):
     assert texts(numbers) == [
         ["pcd", "*71.0 [70.0, 72.0]", "*4 [4, 4]", "2", "0"],
         ["mgda", "10.0 [10.0, 10.0]", "8 [8, 8]", "1", "0"],
-        ["famo", "failed", "failed", "1", "2"],
-        ["ws", "60.0 (1 of 2 seeds)", "2 (1 of 2 seeds)", "1", "1"],
+        ["famo", "failed", "failed", "1", "3"],
+        ["ws", "60.0 (1 of 3 seeds)", "2 (1 of 3 seeds)", "1", "2"],
     ]
     assert texts(chosen) == [
         ["pcd", "tau=0.1", "tau=0.1"],
@@ -98,16 +98,16 @@ def test_every_number_of_the_table_is_in_its_data(monkeypatch):
         "bytes",
         "chosen_on",
         "tau=0.1",
-        2,
+        3,
     )
     assert math.isnan(row["published"])
 
 
-def test_one_seed_has_no_interval_and_says_nothing_about_noise(monkeypatch):
+def test_too_few_seeds_mark_no_best(monkeypatch):
     one = table(sweep("pcd", "tau", {0.1: [(0.9, 70.0, 1.0)]}, metrics=METRICS))
     numbers, _ = sheets(monkeypatch, runs=one)
-    assert texts(numbers)[0][:2] == ["pcd", "*70.0"]
-    assert any("One seed" in note for note in numbers.notes)
+    assert texts(numbers)[0][:2] == ["pcd", "70.0"]
+    assert any("No best is marked" in note for note in numbers.notes)
 
 
 @pytest.mark.parametrize(

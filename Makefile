@@ -43,7 +43,7 @@ bench: $(VENV)/tested             ## time the kernels in a minute, beside the la
 	$(BIN)/python -m pytest -m bench tests/benchmarks --benchmark-autosave --benchmark-compare
 
 # A Chromium for the tests of the site: what is installed, else the system's, else playwright's own. Without one they skip.
-INSTALL_CHROMIUM := apt-get update -q && apt-get install -qy chromium
+INSTALL_CHROMIUM := apt-get update -q && apt-get install -qy --no-install-recommends chromium
 browser: $(VENV)/tested
 	@command -v chromium || command -v chromium-browser || command -v google-chrome \
 	|| { [ "$$(id -u)" = 0 ] && $(INSTALL_CHROMIUM); } \

@@ -64,7 +64,15 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mobench")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'mobench' has no attribute '{name}'")
     value = getattr(import_module(f"mobench.{_HOME_OF[name]}"), name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mobench.scoring.provenance import Provenance
+from mobench.scoring.suite_results import SuiteResults
 
 from .grid import Grid
-from .loading import SuiteResults
+from .loading import stem_of
 from .pictures import Shown
 from .ranking import Ranking
 
@@ -28,7 +29,7 @@ class Board:
     @property
     def href(self) -> str:
         """The suite's page."""
-        return f"suites/{self.results.stem}.html"
+        return f"suites/{stem_of(self.results)}.html"
 
 
 def provenance_facts(found: Provenance) -> list[tuple[str, list[str]]]:

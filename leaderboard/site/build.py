@@ -13,6 +13,7 @@ from mobench.core.registry import problems
 from mobench.errors import UserError
 from mobench.reporting.rendering import Render, at_once
 from mobench.running.environment import environment
+from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
 
 from .board import Board
@@ -22,7 +23,7 @@ from .download_page import download_page
 from .downloads import all_runs, result_files
 from .grid import Grid, make_grid
 from .index_page import index_page
-from .loading import SuiteResults, read_results
+from .loading import read_results, stem_of
 from .markers import marker_styles
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
@@ -70,7 +71,7 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
         boards = []
         for grid in grids:
             found = grid.results
-            pictures = write_pictures(folder, found.stem, found.suite.title, draw_suite(found, render))
+            pictures = write_pictures(folder, stem_of(found), found.suite.title, draw_suite(found, render))
             _write_details(folder, grid)
             boards.append(Board(grid, rank([found], persons), pictures))
         _write_pages(folder, options, boards, overall, persons, speed)
@@ -88,7 +89,7 @@ def _check_problems(results: Iterable[SuiteResults]) -> None:
 
 
 def _write_details(folder: SiteFolder, grid: Grid) -> None:
-    stem = grid.results.stem
+    stem = stem_of(grid.results)
     for instance, contender, detail in details(grid):
         number = grid.files[instance, contender]
         folder.write(f"data/{stem}/{number}.js", script_of(f"{stem}/{number}", detail))
@@ -119,7 +120,7 @@ def _write_pages(
             page: pages.render("document.html", page, title_of(name), body=document(name))
             for name, page in PAGES.items()
         },
-        **{f"suites/{board.results.stem}.html": suite_page(pages, board, persons) for board in boards},
+        **{f"suites/{stem_of(board.results)}.html": suite_page(pages, board, persons) for board in boards},
         **dict(method_pages(pages, boards, overall, persons)),
         **dict(problem_pages(pages, boards, persons)),
     }

@@ -10,11 +10,10 @@ import pandas as pd
 
 from mobench.scoring.contenders import spelled as spelled_setting
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.scores import rebuild_problem
 
 from .commands import reproduce_commands
 from .grid import Entry, Grid, spelled
-from .measures import EXPLANATIONS, Measure
+from .measures import EXPLANATIONS
 
 SHOWN_ERROR = 400
 """How much of an error is shown; the downloads hold all of it."""
@@ -35,7 +34,7 @@ def details(grid: Grid) -> Iterator[tuple[str, str, dict[str, Any]]]:
 def _detail(
     grid: Grid, instance: str, contender: str, runs: pd.DataFrame, found: Mapping[int, Entry]
 ) -> dict[str, Any]:
-    metrics = {position: _metrics(grid.measures[position], runs) for position in found}
+    metrics = {position: _metrics(grid, position, instance, runs) for position in found}
     needed = list(dict.fromkeys(metric for several in metrics.values() for metric in several))
     labels = _labels(runs)
     places = {name: place for place, name in enumerate(labels)}
@@ -90,10 +89,11 @@ def _measure(grid: Grid, position: int, entry: Entry, metrics: list[str]) -> dic
     }
 
 
-def _metrics(measure: Measure, runs: pd.DataFrame) -> list[str]:
+def _metrics(grid: Grid, position: int, instance: str, runs: pd.DataFrame) -> list[str]:
     """Return the columns that the sweep's points are shown in."""
+    measure = grid.measures[position]
     if measure.kind == "front":
-        return [metric for metric in rebuild_problem(runs).hypervolume_metrics() if metric in runs]
+        return [metric for metric in grid.results.problems[instance].hypervolume_metrics() if metric in runs]
     chooser = [] if measure.criterion is None else [measure.criterion.select]
     return list(dict.fromkeys([measure.metric, *chooser]))
 

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 import pandas as pd
 
-from .loading import SuiteResults
+from mobench.scoring.suite_results import SuiteResults
+
 from .schema import schema
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -13,11 +13,10 @@ import pandas as pd
 from mobench.reporting.sheet import spelled_number
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.published_values import PublishedValue, load_published
-from mobench.scoring.scores import rebuild_problem, seed_hypervolumes
 from mobench.scoring.selected import SelectedRow, selected_frame
 from mobench.scoring.selection import best_and_tied
+from mobench.scoring.suite_results import SuiteResults
 
-from .loading import SuiteResults
 from .measures import Measure, measures_of
 
 Key = tuple[str, str]
@@ -86,11 +85,11 @@ def make_grid(results: SuiteResults) -> Grid:
     table = results.table
     first = table.drop_duplicates("instance")
     instances = dict(zip(first["instance"], first["instance_label"], strict=True))
-    measures = measures_of(results.suite, table)
+    measures = measures_of(results)
     published = load_published(results.suite.published_tables)
     entries: dict[tuple[int, str, str], Entry] = {}
     for position, measure in enumerate(measures):
-        for (instance, contender), entry in _entries(measure, table, published).items():
+        for (instance, contender), entry in _entries(measure, results, published).items():
             entries[position, instance, contender] = entry
     kept = [
         position
@@ -118,12 +117,13 @@ def spelled(entry: Entry, measure: Measure) -> tuple[str, str]:
     return text, "" if ends == [text, text] else f"[{ends[0]}, {ends[1]}]"
 
 
-def _entries(measure: Measure, table: pd.DataFrame, published: Sequence[PublishedValue]) -> dict[Key, Entry]:
+def _entries(measure: Measure, results: SuiteResults, published: Sequence[PublishedValue]) -> dict[Key, Entry]:
     if measure.criterion is not None:
-        return _chosen(measure, table, published)
+        return _chosen(measure, results.table, published)
     found: dict[Key, Entry] = {}
-    for instance, members in table.groupby("instance", sort=False):
-        values = _front(members) if measure.kind == "front" else _sweep_means(members, measure.metric)
+    for instance, members in results.table.groupby("instance", sort=False):
+        front = measure.kind == "front"
+        values = _front(results, str(instance), members) if front else _sweep_means(members, measure.metric)
         if not any(values.values()):
             continue
         seeds = members["seed"].nunique()
@@ -159,19 +159,10 @@ def _entry(line: Mapping[Any, Any], values: Mapping[str, Mapping[int, float]]) -
     )
 
 
-def _front(members: pd.DataFrame) -> dict[str, dict[int, float]]:
-    """Return the hypervolume by contender and seed; a seed at which nothing finished counts 0, as everywhere."""
-    problem = rebuild_problem(members)
-    bounds = problem.hypervolume_bounds()
-    if bounds is None or not set(problem.hypervolume_metrics()) <= set(members.columns):
-        return {}
-    seeds = sorted(int(seed) for seed in members["seed"].unique())
-    found = {}
-    for contender, runs in members.groupby("contender", sort=False):
-        alive = (runs["status"] == "done").any()
-        volumes = dict.fromkeys(seeds, 0.0) | seed_hypervolumes(problem, bounds, runs) if alive else {}
-        found[str(contender)] = volumes
-    return found
+def _front(results: SuiteResults, instance: str, members: pd.DataFrame) -> dict[str, dict[int, float]]:
+    """Return the hypervolume by contender and seed; of a contender that never finished there is none."""
+    alive = set(members.loc[members["status"] == "done", "contender"])
+    return {name: volumes if name in alive else {} for name, volumes in results.volumes.get(instance, {}).items()}
 
 
 def _sweep_means(members: pd.DataFrame, metric: str) -> dict[str, dict[int, float]]:

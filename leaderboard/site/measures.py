@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
-import pandas as pd
-
-from mobench.planning.suite import Suite
-from mobench.reporting.plots.panels import label_of
-from mobench.scoring.scores import rebuild_problem
-from mobench.scoring.selected import selected_rows
-from mobench.scoring.selection import Criterion, Direction
+from mobench.core.metric import Direction, Metric
+from mobench.scoring.selection import Criterion
+from mobench.scoring.suite_results import SuiteResults
 
 HYPERVOLUME = "hypervolume"
-
-DIRECTIONS: dict[str, Direction] = {
-    "loss/*": "min",
-    "secondary": "min",
-    "primary_gradient_norm": "min",
-    "cms_residual": "min",
-    "distance_to_optimum": "min",
-    "barriers_crossed": "max",
-    "secondary_progress": "max",
-    "accuracy*": "max",
-    "group_sparsity": "max",
-    "parameter_sparsity": "max",
-    "effective_rank": "min",
-}
-"""Which way a metric is better, by pattern; of others nothing is marked as best."""
 
 EXPLANATIONS = {
     "selected": "the configuration selected on validation data, measured on test data",
@@ -54,30 +34,24 @@ class Measure:
     decimals: int | None = None
 
 
-def measures_of(suite: Suite, table: pd.DataFrame) -> list[Measure]:
+def measures_of(results: SuiteResults) -> list[Measure]:
     """Return what the suite's table shows, the most important first: what it selects, its front, its metrics."""
+    table = results.table
     chosen = [
         Measure(row.label, row.criterion.value, "selected", row.criterion.best, row.criterion, row.unit, row.decimals)
-        for row in selected_rows(suite)
+        for row in results.selected_rows
         if {row.criterion.value, row.criterion.select} <= set(table.columns)
     ]
-    front = [Measure("hypervolume", HYPERVOLUME, "front", "max", decimals=3)] if _has_bounds(table) else []
+    front = [Measure("hypervolume", HYPERVOLUME, "front", "max", decimals=3)] if results.volumes else []
     shown = {measure.metric for measure in chosen}
-    plain = [_plain(metric) for metric in suite.metrics if metric not in shown and metric in table]
+    plain = [
+        _plain(results.metrics[metric]) for metric in results.suite.metrics if metric not in shown and metric in table
+    ]
     return chosen + front + plain if chosen else plain + front
 
 
-def direction_of(metric: str) -> Direction | None:
-    """Return which way a metric is better, None where neither is."""
-    return next((best for pattern, best in DIRECTIONS.items() if fnmatchcase(metric, pattern)), None)
-
-
-def _plain(metric: str) -> Measure:
-    best = direction_of(metric)
-    if best is None:
-        return Measure(label_of(metric), metric, "mean", None)
-    return Measure(label_of(metric), metric, "best", best, Criterion(metric, metric, best, best))
-
-
-def _has_bounds(table: pd.DataFrame) -> bool:
-    return any(rebuild_problem(runs).hypervolume_bounds() is not None for _, runs in table.groupby("problem"))
+def _plain(metric: Metric) -> Measure:
+    if metric.better is None:
+        return Measure(metric.heading, metric.name, "mean", None)
+    criterion = Criterion(metric.name, metric.name, metric.better, metric.better)
+    return Measure(metric.heading, metric.name, "best", metric.better, criterion)

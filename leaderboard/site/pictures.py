@@ -10,10 +10,8 @@ from mobench.core.registry import plots
 from mobench.reporting.plots import critical_difference, dark, draw_plots, house_style, performance
 from mobench.reporting.rendering import Picture, Render, files_of
 from mobench.scoring.metric_catalog import MetricCatalog
-from mobench.scoring.scores import rebuild_problem
-from mobench.scoring.suite_results import SuiteResults as WholeResults
+from mobench.scoring.suite_results import SuiteResults
 
-from .loading import SuiteResults
 from .output import SiteFolder
 from .ranking import Ranking
 
@@ -38,12 +36,10 @@ class Shown:
 
 def draw_suite(results: SuiteResults, render: Render) -> list[Picture]:
     """Return the plots that a suite asks for, and those that every suite has."""
-    if not (results.table["status"] == "done").any():
+    if not len(results.done):
         return []
-    built = {str(instance): rebuild_problem(runs) for instance, runs in results.table.groupby("instance")}
-    whole = WholeResults(results.suite, results.table, built, results.records)
     asked = {entry if isinstance(entry, str) else entry.get("plot") for entry in results.suite.plots}
-    return draw_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], whole, render)
+    return draw_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], results, render)
 
 
 def draw_ranking(ranking: Ranking) -> list[Picture]:

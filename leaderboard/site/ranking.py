@@ -11,8 +11,8 @@ from markupsafe import Markup
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import LEVEL
 from mobench.scoring.standings import Standings, standings
+from mobench.scoring.suite_results import SuiteResults
 
-from .loading import SuiteResults
 from .people import Person
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from mobench.errors import UserError
-from mobench.reporting.terminal import number
+from mobench.reporting.sheet import number
 
 from .output import SiteFolder
 from .pages import Pages

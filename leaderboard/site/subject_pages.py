@@ -7,12 +7,12 @@ from typing import Any
 
 from mobench.core.registry import methods as known_methods
 from mobench.core.registry import problems as known_problems
-from mobench.reporting.terminal import number
+from mobench.reporting.sheet import number
 
 from ..about import Spread, cost_of, method_card, problem_card
 from .board import Board
-from .cost import costs
 from .download_page import badge_text
+from .loading import stem_of
 from .names import file_stem
 from .pages import Pages
 from .people import Person
@@ -62,13 +62,11 @@ def problem_pages(pages: Pages, boards: Sequence[Board], persons: Mapping[str, P
         for board in boards:
             instances = [instance for instance, id_ in board.grid.problems.items() if id_ == problem]
             if instances and board.grid.measures:
-                runs = board.results.table[board.results.table["problem"] == problem]
-                found = costs(runs)
                 sections.append(
                     {
                         **_heading(board),
                         "table": contenders_table(board.grid, persons, instances),
-                        "cost": cost_rows(found[name] for name in board.results.order if name in found),
+                        "cost": cost_rows(board.results.where({"problem": problem}).scores),
                     }
                 )
         card = problem_card(problem) if problem in known_problems() else None
@@ -94,7 +92,7 @@ def _heading(board: Board) -> dict[str, Any]:
         "title": suite.title,
         "suite": suite.name,
         "profile": suite.profile,
-        "stem": board.results.stem.replace(".", "-"),
+        "stem": stem_of(board.results).replace(".", "-"),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,24 +47,24 @@ def read_submissions(folder: Path | None, warn: Say) -> dict[tuple[str, str], li
 
 
 def with_submissions(
-    own: Callable[[], Iterable[RunRecord]], present: Iterable[str], parts: Iterable[Submitted]
+    own: Callable[[], Iterable[RunRecord]], parts: Sequence[Submitted]
 ) -> tuple[Callable[[], Iterator[RunRecord]], dict[str, str]]:
-    """Return a reader of own and submitted records, and who sent in which method.
+    """Return a reader of own and submitted records, and a mapping of who sent in which method, filled by reading.
 
-    A method that is there already (`present`) stays as it is: two sweeps of one method are not mixed.
+    A method that has runs of its own stays as it is: two sweeps of one method are not mixed.
     """
-    taken = set(present)
     by: dict[str, str] = {}
-    added: list[RunRecord] = []
-    for part in parts:
-        fresh = {method: who for method, who in part.by.items() if method not in taken}
-        added += [record for record in part.records if _method(record) in fresh]
-        taken |= fresh.keys()
-        by |= fresh
 
     def records() -> Iterator[RunRecord]:
-        yield from own()
-        yield from added
+        taken = set()
+        for record in own():
+            taken.add(_method(record))
+            yield record
+        for part in parts:
+            fresh = {method: who for method, who in part.by.items() if method not in taken}
+            yield from (record for record in part.records if _method(record) in fresh)
+            taken |= fresh.keys()
+            by.update(fresh)
 
     return records, by
 

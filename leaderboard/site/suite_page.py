@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mobench.reporting.sheet import Sheet
-from mobench.reporting.tables import pivot_sheets, published_sheet
-from mobench.scoring.published import compare
-from mobench.scoring.tables import suite_tables
+from mobench.reporting.sheets import pivot_sheets, published_sheet
+from mobench.scoring.suite_results import SuiteResults
 
 from .board import Board, provenance_facts
-from .cost import costs
 from .pages import Pages
 from .people import Person
 from .tables import COST_HEADER, COST_NOTES, contenders_table, cost_rows, sheet_rows
@@ -22,7 +20,6 @@ def suite_page(pages: Pages, board: Board, persons: Mapping[str, Person]) -> str
     results = board.results
     suite = results.suite
     table = contenders_table(board.grid, persons, list(board.grid.instances)) if board.grid.measures else None
-    found = costs(results.table)
     return pages.render(
         "suite.html",
         board.href,
@@ -32,12 +29,12 @@ def suite_page(pages: Pages, board: Board, persons: Mapping[str, Person]) -> str
         table=table,
         ranking=board.ranking,
         pictures=board.pictures,
-        sheets=[_shown(sheet) for sheet in _sheets(board)],
+        sheets=[_shown(sheet) for sheet in _sheets(results)],
         cost={
             "name": "cost",
             "title": "Effort and cost",
             "header": COST_HEADER,
-            "rows": cost_rows(found[name] for name in results.order),
+            "rows": cost_rows(results.scores),
             "notes": COST_NOTES,
         },
         provenance=provenance_facts(results.provenance),
@@ -52,14 +49,12 @@ def _facts(board: Board) -> str:
     return f"{state}. Problems: {ids}. Seeds: {seeds}."
 
 
-def _sheets(board: Board) -> Iterator[Sheet]:
-    """Yield published numbers beside ours, and the tables that the suite asks for."""
-    suite, table = board.results.suite, board.results.table
-    if not (table["status"] == "done").any():
-        return
-    if suite.published:
-        yield published_sheet(compare(suite, table))
-    yield from pivot_sheets(suite_tables(suite, table))
+def _sheets(results: SuiteResults) -> list[Sheet]:
+    """Return published numbers beside ours, and the tables that the suite asks for."""
+    if not len(results.done):
+        return []
+    published = [published_sheet(results.published)] if results.published else []
+    return [*published, *pivot_sheets(results)]
 
 
 def _shown(sheet: Sheet) -> dict[str, Any]:

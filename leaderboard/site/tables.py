@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
 from markupsafe import Markup
 
-from mobench.reporting.plots.panels import label_of
-from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, spelled_number
-from mobench.reporting.terminal import number
+from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, number, spelled_number
 
-from .cost import Cost
 from .grid import Entry, Grid, spelled
+from .loading import stem_of
 from .measures import EXPLANATIONS, Measure
 from .people import Person
 
@@ -98,7 +97,7 @@ def contenders_table(grid: Grid, persons: Mapping[str, Person], instances: Seque
             str(position),
             instance[:16],
             grid.measures[position].label,
-            shorten(instance) if len(instances) > 1 else _meaning(grid.measures[position]),
+            shorten(instance) if len(instances) > 1 else _meaning(grid, grid.measures[position]),
             grid.measures[position].best or "",
         )
         for position, instance in places
@@ -114,12 +113,12 @@ def contenders_table(grid: Grid, persons: Mapping[str, Person], instances: Seque
         grid.instances[instances[0]] if len(instances) == 1 else f"{len(instances)} problems"
     )
     return GridTable(
-        f"results-{grid.results.stem.replace('.', '-')}",
+        f"results-{stem_of(grid.results).replace('.', '-')}",
         caption,
-        f"data/{grid.results.stem}/",
+        f"data/{stem_of(grid.results)}/",
         columns,
         rows,
-        measures=[(str(position), _long_label(grid.measures[position])) for position in used],
+        measures=[(str(position), _long_label(grid, grid.measures[position])) for position in used],
         problems=[(instance[:16], shorten(instance)) for instance in instances],
         preferred="0" if len(columns) > MANY and len(used) > 1 else "",
         notes=_notes(grid, list(used)),
@@ -135,12 +134,12 @@ def problems_table(grid: Grid, person: Person, contender: str) -> GridTable:
         if any(cells):
             rows.append(GridRow(label, "", Markup(), "", cells))
     suite = grid.results.suite
-    stem = grid.results.stem.replace(".", "-")
+    stem = stem_of(grid.results).replace(".", "-")
     return GridTable(
         f"{stem}-{grid.results.order.index(contender)}",
         f"{person.name} in {suite.title} ({suite.name}, profile {suite.profile})",
-        f"data/{grid.results.stem}/",
-        [_column(str(at), grid.measures[at]) for at in positions],
+        f"data/{stem_of(grid.results)}/",
+        [_column(grid, at) for at in positions],
         rows,
         first="problem",
     )
@@ -148,21 +147,22 @@ def problems_table(grid: Grid, person: Person, contender: str) -> GridTable:
 
 def sheet_rows(sheet: Sheet) -> list[list[PlainCell]]:
     """Return a report's table; a cell that is a number sorts as one."""
-    return [[PlainCell(cell.text, _sort_value(cell.text), cell.strong) for cell in row] for row in sheet.rows]
+    return [[PlainCell(cell.full, _sort_value(cell.text), cell.strong) for cell in row] for row in sheet.rows]
 
 
-def cost_rows(found: Iterable[Cost]) -> list[list[PlainCell]]:
-    """Return effort and cost of every contender."""
+def cost_rows(scores: pd.DataFrame) -> list[list[PlainCell]]:
+    """Return effort and cost of every contender, from `SuiteResults.scores`."""
+    units = {"seconds_per_step": 1e3, "method_seconds_per_step": 1e6, "backward_passes": 1.0, "peak_memory": 1e-6}
     return [
         [
-            PlainCell(cost.contender),
-            *(PlainCell(str(count), str(count)) for count in (cost.configurations, cost.runs, cost.failed)),
+            PlainCell(row["contender"]),
+            *(PlainCell(str(row[name]), str(row[name])) for name in ("configurations", "runs", "failed")),
             *(
-                PlainCell(number(value), "" if math.isnan(value) else repr(value))
-                for value in (cost.milliseconds, cost.own_microseconds, cost.backward_passes, cost.megabytes)
+                PlainCell(number(unit * row[name]), "" if math.isnan(row[name]) else repr(unit * row[name]))
+                for name, unit in units.items()
             ),
         ]
-        for cost in found
+        for row in scores.to_dict("records")
     ]
 
 
@@ -196,7 +196,7 @@ def _cell(grid: Grid, position: int, instance: str, contender: str) -> GridCell 
         remark=_remark(entry),
         class_="failed" if entry.failed else "best" if entry.best else "",
         file=file,
-        key=f"{grid.results.stem}/{file}",
+        key=f"{stem_of(grid.results)}/{file}",
         position=position,
     )
 
@@ -240,16 +240,17 @@ def _sort_value(text: str) -> str | None:
     return repr(value) if math.isfinite(value) else ""
 
 
-def _column(key: str, measure: Measure) -> GridColumn:
-    return GridColumn(key, "", measure.label, _meaning(measure), measure.best or "")
+def _column(grid: Grid, position: int) -> GridColumn:
+    measure = grid.measures[position]
+    return GridColumn(str(position), "", measure.label, _meaning(grid, measure), measure.best or "")
 
 
-def _meaning(measure: Measure) -> str:
+def _meaning(grid: Grid, measure: Measure) -> str:
     """Return the metric in words where the label does not say it."""
-    words = label_of(measure.metric)
+    words = grid.results.metrics[measure.metric].heading
     return "" if words in (measure.label, measure.label.partition(" (")[0]) else words
 
 
-def _long_label(measure: Measure) -> str:
-    meaning = _meaning(measure)
+def _long_label(grid: Grid, measure: Measure) -> str:
+    meaning = _meaning(grid, measure)
     return f"{measure.label}: {meaning}" if meaning else measure.label

@@ -11,8 +11,9 @@ from mobench.errors import UserError
 from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
-    from mobench.planning.suite import Suite
+    from mobench.scoring.suite_results import SuiteResults
     from mobench.store.folder import Store
+    from mobench.store.manifest import Manifest
 
 EXAMPLES = """
 keys:
@@ -36,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Write the reports and print where they are."""
     from mobench.core.registry import load_plugins
+    from mobench.scoring.reading import stored_results
     from mobench.scoring.selection import SELECTIONS
     from mobench.store.atomic import write_atomically
     from mobench.store.folder import Store
@@ -48,72 +50,60 @@ def execute(arguments: argparse.Namespace) -> int:
     if not root.is_dir():
         raise UserError(f"results={root}: there is no such folder; `mobench run` makes one")
     store = Store(root)
-    suites = _suites(overrides.get("suite", []), overrides.get("profile"), store)
+    files, profile = _suite_files(overrides.get("suite", []), overrides.get("profile"), store)
+    manifests = store.find_manifests(files, profile)
     # Everything is made before anything is written: a mistake leaves no half of a report.
-    places = _folders(suites, root, overrides.get("out"), selection)
-    reports = [(folder, _files(suite, store, selection)) for suite, folder in places]
-    for folder, files in reports:
+    places = _folders(manifests, root, overrides.get("out"), selection)
+    suites = stored_results(store, manifests, files, selection=selection)
+    reports = [(folder, _files(results, root)) for folder, results in zip(places, suites, strict=True)]
+    for folder, content in reports:
         try:
-            for name, content in files.items():
-                write_atomically(folder / name, content, sync=False)
+            for name, text in content.items():
+                write_atomically(folder / name, text, sync=False)
         except OSError as error:
             raise UserError(f"out={folder} cannot be written: {error}") from error
-        print(f"{folder / 'report.md'}: {len(files)} files")
+        print(f"{folder / 'report.md'}: {len(content)} files")
     return 0
 
 
-def _suites(names: list[str], profile: str | None, store: Store) -> list[Suite]:
-    """Return the named suites, or their parts, under every profile that was run here."""
-    from mobench.errors import unknown
+def _suite_files(names: list[str], profile: str | None, store: Store) -> tuple[dict[str, str], str | None]:
+    """Return the asked suites by name, with their files, and the profile that is meant.
+
+    A suite that includes others means those that were run here; `auto` becomes the profile that it stands for.
+    """
     from mobench.planning.suite import load_suite
 
-    if not names:
-        stored = sorted({entry.suite for entry in store.manifests()})
-        raise UserError(f"suite=NAME is missing; suites in {store.root}: {', '.join(stored)}")
-    found = []
-    parts = [part for name in names for part in _parts(load_suite(name), name, store)]
-    for name in parts:
-        suite = load_suite(name, profile)  # `auto` becomes the profile that it stands for
-        profiles = store.profiles(suite.name)
-        if profile is not None and suite.profile not in profiles:
-            raise unknown(f"profile of {name} in {store.root}:", suite.profile, profiles)
-        found += [load_suite(name, one) for one in profiles if profile is None or one == suite.profile]
-    if not found:
-        raise UserError(f"results={store.root}: no part of {', '.join(names)} was run")
-    return found
-
-
-def _parts(suite: Suite, name: str, store: Store) -> list[str]:
-    """Return the suites that make up this one, as far as they were run here, or its own name."""
-    if not suite.include:
-        return [name]
     stored = {entry.suite for entry in store.manifests()}
-    for part in suite.include:
-        if part not in stored:
-            print(f"{part}: no runs in {store.root}")
-    return [part for part in suite.include if part in stored]
+    if not names:
+        raise UserError(f"suite=NAME is missing; suites in {store.root}: {', '.join(sorted(stored))}")
+    files: dict[str, str] = {}
+    for name in names:
+        suite = load_suite(name, profile)
+        for part in suite.include:
+            if part not in stored:
+                print(f"{part}: no runs in {store.root}")
+        files |= {part: part for part in suite.include if part in stored} if suite.include else {suite.name: name}
+    if not files:
+        raise UserError(f"results={store.root}: no part of {', '.join(names)} was run")
+    return files, None if profile is None else suite.profile
 
 
-def _folders(suites: list[Suite], root: Path, out: str | None, selection: str) -> list[tuple[Suite, Path]]:
+def _folders(manifests: list[Manifest], root: Path, out: str | None, selection: str) -> list[Path]:
     """Return where each report goes; the folder says where configurations were selected on test data."""
     mark = "" if selection == "validation" else f".selected-on-{selection}"
-    if out is not None and len(suites) == 1:
-        return [(suites[0], Path(str(out)))]
+    if out is not None and len(manifests) == 1:
+        return [Path(str(out))]
     base = root / "report" if out is None else Path(str(out))
-    return [(suite, base / f"{suite.name}.{suite.profile}{mark}") for suite in suites]
+    return [base / f"{manifest.suite}.{manifest.profile}{mark}" for manifest in manifests]
 
 
-def _files(suite: Suite, store: Store, selection: str) -> dict[str, bytes]:
+def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
     from mobench.reporting.plots import draw_plots
     from mobench.reporting.report import report_files
-    from mobench.scoring.suite_results import SuiteResults
 
-    members = store.members(suite.name, suite.profile)
-    results = SuiteResults.read(suite, lambda: store.records(members), planned=len(members), selection=selection)
-    table = results.table
-    if not len(table) or not (table["status"] == "done").any():
-        state = f"all {len(table)} stored runs failed" if len(table) else "no run is stored yet"
-        hint = f"; `mobench results suite={suite.name} --failed` says why" if len(table) else ""
-        raise UserError(f"results={store.root}: {suite.name}, profile {suite.profile}: {state}{hint}")
-    pictures = draw_plots(suite.plots, results)
-    return report_files(suite, table, pictures, planned=len(members), selection=selection)
+    suite = results.suite
+    if not len(results.table) or not len(results.done):
+        state = f"all {len(results.table)} stored runs failed" if len(results.table) else "no run is stored yet"
+        hint = f"; `mobench results suite={suite.name} --failed` says why" if len(results.table) else ""
+        raise UserError(f"results={root}: {suite.name}, profile {suite.profile}: {state}{hint}")
+    return report_files(results, draw_plots(suite.plots, results))

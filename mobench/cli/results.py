@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from mobench.planning.overrides import parse_overrides
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mobench.store.folder import Store
+    from mobench.scoring.suite_results import SuiteResults
 
 VIEWS = ("runs", "scores", "budget")
 
@@ -36,9 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print or write the results."""
+    import pandas as pd
+
     from mobench.core.registry import load_plugins
-    from mobench.planning.suite import load_suite, suite_files
+    from mobench.scoring.reading import stored_results
     from mobench.scoring.results_table import results_table
+    from mobench.scoring.scores import budget_curves, instance_scores
     from mobench.store.folder import Store
 
     overrides = parse_overrides(arguments.settings, ("suite", "profile", "results", "plugins"))
@@ -47,45 +51,48 @@ def execute(arguments: argparse.Namespace) -> int:
     if not root.is_dir():
         raise UserError(f"results={root}: there is no such folder")
     store = Store(root)
-    files = [part for name in overrides.get("suite", []) for part in (load_suite(name).include or (name,))]
-    names = {load_suite(file).name: file for file in files}
-    ids = {id_ for name in names for id_ in store.members(name, overrides.get("profile"))} if names else None
-    table = results_table(store.records(ids, on_damage=lambda damage: print(f"warning: {damage}", file=sys.stderr)))
+    asked = overrides.get("suite", [])
+    files = _suite_files(asked)
+    manifests = store.find_manifests(files or None, overrides.get("profile"))
+    suites = stored_results(store, manifests, files, on_damage=_warn)
+    shown = arguments.view or ("runs" if arguments.format != "table" or arguments.out or arguments.failed else "report")
+    if shown == "report" and manifests:
+        return _print_reports(suites)
+    if shown in ("scores", "budget"):
+        view = instance_scores if shown == "scores" else budget_curves
+        parts = [view(found).assign(suite=found.suite.name, profile=found.suite.profile) for found in suites]
+        return _write(pd.concat(parts, ignore_index=True), arguments.format, arguments.out)
+    ids = {id_ for manifest in manifests for id_ in manifest.runs} if asked else None
+    table = results_table(store.records(ids, on_damage=_warn))
     if not len(table):
-        raise UserError(
-            f"results={root}: there are no stored runs" + (f" of suite {', '.join(names)}" if names else "")
-        )
+        raise UserError(f"results={root}: there are no stored runs" + (f" of {', '.join(asked)}" if asked else ""))
     if arguments.failed:
         table = table[table["status"] == "failed"]
         if arguments.format == "table":
             return _print_failed(table)
-    if arguments.format == "table" and arguments.view is None and arguments.out is None:
-        shipped = {found.suite: found.suite for found in store.manifests() if found.suite in suite_files()}
-        if names or shipped:
-            return _print_reports(names or shipped, overrides.get("profile"), store, table)
-    return _write(_view(table, arguments.view or "runs"), arguments.format, arguments.out)
+    return _write(table, arguments.format, arguments.out)
 
 
-def _view(table: pd.DataFrame, view: str) -> pd.DataFrame:
-    from mobench.scoring.scores import budget_curves, method_scores
+def _suite_files(names: list[str]) -> dict[str, str]:
+    """Return the asked suites by name, with their files; a suite that includes others means them."""
+    from mobench.planning.suite import load_suite
 
-    if view == "runs":
-        return table
-    return method_scores(table) if view == "scores" else budget_curves(table)
+    files = [part for name in names for part in (load_suite(name).include or (name,))]
+    return {load_suite(file).name: file for file in files}
 
 
-def _print_reports(names: dict[str, str], profile: str | None, store: Store, table: pd.DataFrame) -> int:
+def _warn(damage: UserError) -> None:
+    print(f"warning: {damage}", file=sys.stderr)
+
+
+def _print_reports(suites: Iterable[SuiteResults]) -> int:
     from rich.console import Console
 
-    from mobench.planning.suite import load_suite
-    from mobench.reporting.terminal import print_report
+    from mobench.reporting.terminal import print_results
 
     console = Console(highlight=False)
-    for name, file in names.items():
-        for found in store.profiles(name):
-            if profile in (None, found):
-                rows = table[table["id"].isin(store.members(name, found))]
-                print_report(console, load_suite(file, found), rows.dropna(axis=1, how="all"))
+    for results in suites:
+        print_results(console, results)
     return 0
 
 

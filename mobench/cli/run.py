@@ -139,10 +139,10 @@ def _run(plans: Sequence[Plan], root: Path, settings: Mapping[str, Any], plugins
 
     from mobench.core.spec import hash_of
     from mobench.planning.plan import expected_work, make_groups
-    from mobench.reporting.terminal import print_report
+    from mobench.reporting.terminal import print_results
     from mobench.running.executor import execute as execute_groups
     from mobench.running.progress import Progress
-    from mobench.scoring.results_table import results_table
+    from mobench.scoring.suite_results import SuiteResults
     from mobench.store.folder import Store
 
     console = Console(highlight=False)
@@ -174,9 +174,13 @@ def _run(plans: Sequence[Plan], root: Path, settings: Mapping[str, Any], plugins
         return 130
     failed = 0
     for plan in plans:
-        table = results_table(store.records([spec.id for spec in plan.specs], on_damage=warn))
-        print_report(console, plan.suite, table)
-        failed += int((table["status"] == "failed").sum())
+        results = SuiteResults.read(
+            plan.suite,
+            partial(store.records, [spec.id for spec in plan.specs], on_damage=warn),
+            planned=len(plan.specs),
+        )
+        print_results(console, results)
+        failed += results.failed
     if failed:
         console.print(f"{failed} of {len(specs)} runs failed: `mobench results results={root} --failed` says why")
     console.print(f"Records are in {root}; `mobench results`, `show` and `report` read them.")

@@ -21,7 +21,8 @@ _SYMBOLS = {
             "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "ε": r"\epsilon", "θ": r"\theta", "κ": r"\kappa",
             "λ": r"\lambda", "µ": r"\mu", "μ": r"\mu", "σ": r"\sigma", "τ": r"\tau", "∇": r"\nabla",
             "‖": r"\Vert", "ℓ": r"\ell", "×": r"\times", "±": r"\pm", "·": r"\cdot", "−": "-", "≈": r"\approx",
-            "≤": r"\leq", "≥": r"\geq", "∞": r"\infty", "→": r"\to", "²": "^2", "³": "^3", "°": r"^\circ",
+            "≤": r"\leq", "≥": r"\geq", "∞": r"\infty", "→": r"\to",
+            "↑": r"\uparrow", "↓": r"\downarrow", "²": "^2", "³": "^3", "°": r"^\circ",
         }.items()
     },
 }  # fmt: skip
@@ -53,7 +54,7 @@ def latex_table(sheet: Sheet) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = escape_latex(cell.text)
+    text = escape_latex(cell.full)
     return f"\\textbf{{{text}}}" if cell.strong else text
 
 

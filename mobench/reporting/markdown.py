@@ -28,7 +28,7 @@ def markdown_table(sheet: Sheet) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = escape_markdown(cell.text)
+    text = escape_markdown(cell.full)
     return f"**{text}**" if cell.strong else text
 
 

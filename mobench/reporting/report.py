@@ -5,48 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
-import pandas as pd
-
-from mobench.planning.suite import Suite
 from mobench.reporting.latex import latex_table
 from mobench.reporting.markdown import escape_markdown, markdown_table
 from mobench.reporting.rendering import Picture
-from mobench.reporting.selected_tables import selected_sheets
 from mobench.reporting.sheet import Sheet
-from mobench.reporting.tables import hypervolume_sheets, methods_sheet, pivot_sheets, published_sheet
-from mobench.scoring.contenders import ordered_contenders, with_contenders
-from mobench.scoring.hypervolumes import hypervolume_frame
-from mobench.scoring.published import compare
-from mobench.scoring.published_values import load_published
-from mobench.scoring.selected import selected_frame, selected_rows
-from mobench.scoring.tables import suite_tables
+from mobench.reporting.sheets import selection_policy, suite_sheets
+from mobench.scoring.suite_results import SuiteResults
 
 
-def report_sheets(suite: Suite, table: pd.DataFrame, selection: str) -> list[Sheet]:
-    """Return all tables of a suite, the most important first."""
-    contended = with_contenders(table, suite.split)
-    order = ordered_contenders(contended, suite.methods)
-    rows = selected_rows(suite, selection)
-    sheets = [methods_sheet(contended, order)]
-    if rows:
-        frame = selected_frame(rows, contended, load_published(suite.published_tables))
-        sheets += selected_sheets(frame, rows, order, selection)
-    sheets += hypervolume_sheets(hypervolume_frame(contended), order)
-    sheets += pivot_sheets(suite_tables(suite, table))
-    if suite.published:
-        sheets.append(published_sheet(compare(suite, table)))
-    return sheets
-
-
-def report_files(
-    suite: Suite, table: pd.DataFrame, pictures: Sequence[Picture], *, planned: int, selection: str
-) -> dict[str, bytes]:
-    """Return the content of every file of the report, by name; `report.md` comes last.
-
-    `table` holds the stored runs of one suite under one profile, at least one of them finished; `planned`
-    says how many there should be.
-    """
-    sheets = report_sheets(suite, table, selection)
+def report_files(results: SuiteResults, pictures: Sequence[Picture]) -> dict[str, bytes]:
+    """Return the content of every file of the report by name, `report.md` last; at least one run has finished."""
+    sheets = suite_sheets(results)
     files: dict[str, bytes] = {}
     for sheet in sheets:
         files[f"{sheet.name}.tex"] = latex_table(sheet).encode()
@@ -56,22 +25,19 @@ def report_files(
         files[f"{picture.name}.svg"] = picture.svg
         files[f"{picture.name}.png"] = picture.png
         files[f"{picture.name}.csv"] = picture.data.to_csv(index=False).encode()
-    files["report.md"] = _page(suite, table, sheets, pictures, planned, selection).encode()
+    files["report.md"] = _page(results, sheets, pictures).encode()
     return files
 
 
-def _page(
-    suite: Suite, table: pd.DataFrame, sheets: list[Sheet], pictures: Sequence[Picture], planned: int, selection: str
-) -> str:
-    failed = int((table["status"] != "done").sum())
+def _page(results: SuiteResults, sheets: list[Sheet], pictures: Sequence[Picture]) -> str:
+    suite, table = results.suite, results.table
     ids, seeds = sorted(table["problem"].unique()), sorted(table["seed"].unique())
     facts = [
         f"suite {suite.name}, profile {suite.profile}, mobench {version('mobench')}",
-        f"{len(table)} of {planned} planned runs are stored, {failed} of them failed",
+        f"{len(table)} of {results.planned} planned runs are stored, {results.failed} of them failed",
         f"problems: {', '.join(ids)}; seeds: {', '.join(map(str, seeds))}",
+        *([selection_policy(results)] if results.selected_rows else []),
     ]
-    if suite.selected:
-        facts.append(f"configurations are selected on {selection} data")
     parts = [
         f"# {escape_markdown(suite.title)}",
         escape_markdown(suite.about.strip()),

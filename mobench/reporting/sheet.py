@@ -1,4 +1,4 @@
-"""A table that is ready to be printed, whatever the format: texts in cells, and the numbers behind them."""
+"""A table that is ready to be shown, whatever the format: texts in cells, and the numbers behind them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from mobench.reporting.terminal import number
+from mobench.scoring.selection import FEWEST_SEEDS
 
 INTERVALS = "In brackets: 95 % bootstrap interval over seeds."
 MARKED = "Bold: the best, and all that the seeds cannot tell from it (paired t-interval, 95 %)."
@@ -18,10 +18,17 @@ MARKED = "Bold: the best, and all that the seeds cannot tell from it (paired t-i
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, and whether it is among the best of its row."""
+    """A text, and whether it is among the best of its column."""
 
     text: str
     strong: bool = False
+    interval: str = ""
+    """The uncertainty of the number, shown where there is room for it."""
+
+    @property
+    def full(self) -> str:
+        """The text with its interval."""
+        return f"{self.text} {self.interval}" if self.interval else self.text
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,8 @@ class Sheet:
 
 def reading_notes(frame: pd.DataFrame) -> tuple[str, ...]:
     """Say what brackets and bold mean in a table made of `frame`, whose columns `n` and `low` are over seeds."""
-    if not frame["low"].notna().any():
-        return ("Bold: the best. One seed says nothing about noise.",)
+    if frame["n"].max() < FEWEST_SEEDS:
+        return (f"No best is marked: it takes {FEWEST_SEEDS} seeds to tell methods apart.",)
     return (INTERVALS, MARKED)
 
 
@@ -55,6 +62,15 @@ def cells(texts: Sequence[str]) -> tuple[Cell, ...]:
     return tuple(Cell(text) for text in texts)
 
 
+def number(value: Any, digits: int = 4) -> str:
+    """Spell a number with so many significant digits; a dash for what is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float) and value and not 1e-3 <= abs(value) < 1e5:
+        return f"{value:.{min(digits, 4) - 2}e}"
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
 def spelled_number(value: Any, decimals: int | None = None) -> str:
     """Return a number with so many decimals, by default with four significant digits; a dash if there is none."""
     if decimals is None or not isinstance(value, float) or math.isnan(value):
@@ -62,9 +78,10 @@ def spelled_number(value: Any, decimals: int | None = None) -> str:
     return f"{value:.{decimals}f}"
 
 
-def spelled_interval(mean: float, low: float, high: float, decimals: int | None = None) -> str:
+def number_cell(
+    mean: float, low: float, high: float, decimals: int | None = None, *, strong: bool = False, remark: str = ""
+) -> Cell:
     """Return `mean [low, high]`, or the mean alone where there is no interval."""
-    if math.isnan(mean) or math.isnan(low):
-        return spelled_number(mean, decimals)
     ends = ", ".join(spelled_number(end, decimals) for end in (low, high))
-    return f"{spelled_number(mean, decimals)} [{ends}]"
+    interval = "" if math.isnan(mean) or math.isnan(low) else f"[{ends}]"
+    return Cell(spelled_number(mean, decimals), strong, f"{interval} {remark}".strip())

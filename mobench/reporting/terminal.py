@@ -1,144 +1,67 @@
-"""The end of a run on the terminal: scores of the methods, the suite's tables, published beside ours."""
+"""Sheets, plans and records on the terminal."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from mobench.planning.suite import Suite
-from mobench.scoring.contenders import ordered_contenders, with_contenders
-from mobench.scoring.published import compare
-from mobench.scoring.scores import overall_scores
-from mobench.scoring.selected import selected_frame, selected_rows
-from mobench.scoring.tables import suite_tables
+from mobench.reporting.sheet import Sheet, number
+from mobench.reporting.sheets import methods_sheet, pivot_sheets, published_sheet, selected_sheets
+from mobench.scoring.suite_results import SuiteResults
 
 if TYPE_CHECKING:
     from mobench.core.spec import RunSpec
     from mobench.planning.plan import Plan
+    from mobench.planning.suite import Suite
     from mobench.store.record import RunRecord
 
+SHORT = ("progress ↑", "passes/step", "peak MB")
+"""Columns that a terminal leaves to the report."""
 
-def print_report(console: Console, suite: Suite, table: pd.DataFrame) -> None:
-    """Print everything a suite reports about its results."""
-    if not len(table):
-        console.print(f"{suite.name}: no results yet")
+
+def print_results(console: Console, results: SuiteResults) -> None:
+    """Print what a suite reports about its results; the report on disk has all tables, with intervals."""
+    if not len(results.table):
+        console.print(f"{results.suite.name}: no results yet")
         return
-    print_heading(console, suite)
-    if not (table["status"] == "done").any():
-        console.print(f"None of {len(table)} runs finished, so there is nothing to score.")
+    print_heading(console, results.suite)
+    if not len(results.done):
+        console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")
         return
-    console.print(_scores(table))
-    if suite.selected:
-        console.print("Configurations selected on validation, measured on test; * best, or tied with it:")
-        for selected in _selected(suite, table):
-            console.print(selected)
-    for title, numbers in suite_tables(suite, table):
-        console.print(_pivot(title, numbers))
-    if suite.published:
-        console.print(_published(suite, table))
+    print_sheet(console, _narrowed(methods_sheet(results)), intervals=True)
+    chosen = [sheet for sheet in selected_sheets(results) if sheet.data is not None]
+    for sheet in chosen:
+        print_sheet(console, sheet)
+    if chosen:
+        console.print(Text("* the best, and all that the seeds cannot tell from it; ↑ higher is better, ↓ lower"))
+    for sheet in pivot_sheets(results):
+        print_sheet(console, sheet)
+    if results.published:
+        print_sheet(console, published_sheet(results.published), notes=True)
+
+
+def print_sheet(console: Console, sheet: Sheet, *, intervals: bool = False, notes: bool = False) -> None:
+    """Print one table; texts come partly from plugins and suites, and are never read as markup."""
+    table = _table(sheet.title, *sheet.header)
+    starred = any(cell.strong for row in sheet.rows for cell in row)
+    for row in sheet.rows:
+        texts = [cell.full if intervals else cell.text for cell in row]
+        marks = [("*" if cell.strong else " ") if starred and place else "" for place, cell in enumerate(row)]
+        table.add_row(*(Text(text + mark) for text, mark in zip(texts, marks, strict=True)))
+    console.print(table)
+    for note in sheet.notes if notes else ():
+        console.print(Text(note, style="dim"))
 
 
 def print_heading(console: Console, suite: Suite) -> None:
     """Print a suite's title, name and profile."""
-    console.print(f"\n{suite.title} ({suite.name}, profile {suite.profile})", style="bold underline")
-
-
-def _spelled(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """Spell a number with so many significant digits; a dash for what is missing."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, float) and value and not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{min(digits, 4) - 2}e}"
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(
-        title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim"
-    )
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
-    return table
-
-
-def _scores(results: pd.DataFrame) -> Table:
-    scores = overall_scores(results)
-    table = _table("Methods", "method", "conf", "runs", "fail", "HV [95 %]", "progress", "µs/step", "own µs")
-    for row in scores.to_dict("records"):
-        interval = "–" if math.isnan(row["hypervolume"]) else f"{row['hypervolume']:.3f}"
-        if not math.isnan(row["low"]):
-            interval += f" [{row['low']:.3f}, {row['high']:.3f}]"
-        table.add_row(
-            row["method"],
-            str(row["configurations"]),
-            str(row["runs"]),
-            str(row["failed"]),
-            interval,
-            number(row["secondary_progress"]),
-            f"{1e6 * row['seconds_per_step']:.1f}",
-            f"{1e6 * row['method_seconds_per_step']:.1f}",
-        )
-    return table
-
-
-def _selected(suite: Suite, results: pd.DataFrame) -> Iterator[Table]:
-    """Yield, per problem instance, the test values of the configurations selected on validation data."""
-    rows = selected_rows(suite)
-    table = with_contenders(results, suite.split)
-    order = ordered_contenders(table, suite.methods)
-    for label, lines in selected_frame(rows, table).groupby("instance_label", sort=False):
-        found = {(line["contender"], line["row"]): line for line in lines.to_dict("records")}
-        shown = _table(str(label), "method", *(row.label for row in rows))
-        for contender in order:
-            entries = [(row, found.get((contender, row.label))) for row in rows]
-            cells = ["–" if line is None else _selected_cell(line, row.unit, row.decimals) for row, line in entries]
-            shown.add_row(contender, *cells)
-        yield shown
-
-
-def _selected_cell(line: Mapping[Any, Any], unit: float, decimals: int | None) -> str:
-    if not line["n"]:
-        return "failed"
-    value = line["mean"] / unit
-    text = number(value) if decimals is None else f"{value:.{decimals}f}"
-    return f"{text}*" if line["best"] else f"{text} "
-
-
-def _pivot(title: str, numbers: pd.DataFrame) -> Table:
-    header = str(numbers.columns.name).removeprefix("problem.")
-    rows = str(numbers.index.name).removeprefix("method.").removesuffix("_label")
-    table = _table(title, rows, *(f"{header}={_spelled(column)}" for column in numbers.columns))
-    for name, row in numbers.iterrows():
-        table.add_row(number(name), *(number(float(value)) for value in row))
-    return table
-
-
-def _published(suite: Suite, results: pd.DataFrame) -> Table:
-    table = _table("Published and measured", "quantity", "paper", "ours", "range", "runs")
-    notes: list[str] = []
-    for row in compare(suite, results):
-        mark = ""
-        if row.note:
-            if row.note not in notes:
-                notes.append(row.note)
-            mark = f" [{notes.index(row.note) + 1}]"
-        low, high = number(row.low), number(row.high)
-        spread = "" if low == high else f"{low} … {high}"
-        table.add_row(row.quantity + mark, row.paper, number(row.ours, 5), spread, str(row.runs))
-    if notes:
-        table.caption = "\n".join(f"[{index + 1}] {note}" for index, note in enumerate(notes))
-        table.caption_justify = "left"
-    return table
+    console.print()
+    console.print(Text(f"{suite.title} ({suite.name}, profile {suite.profile})", style="bold underline"))
 
 
 def print_plan(console: Console, plan: Plan, pending: int, duration: str) -> None:
@@ -171,9 +94,29 @@ def print_record(console: Console, record: RunRecord) -> None:
         "environment": asdict(record.environment),
     }
     for section, entries in sections.items():
-        table.add_row(f"[bold]{section}[/bold]", "")
+        table.add_row(Text(section, style="bold"), "")
         for name, value in entries.items():
-            table.add_row(f"  {name}", number(value))
+            table.add_row(Text(f"  {name}"), Text(number(value)))
     console.print(table)
     if outcome.error:
-        console.print(outcome.error, markup=False)
+        console.print(Text(outcome.error))
+
+
+def _narrowed(sheet: Sheet) -> Sheet:
+    """Leave out the columns of `SHORT`."""
+    kept = [place for place, head in enumerate(sheet.header) if head not in SHORT]
+    rows = tuple(tuple(row[place] for place in kept) for row in sheet.rows)
+    return Sheet(sheet.name, sheet.title, tuple(sheet.header[place] for place in kept), rows, sheet.data, sheet.notes)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(
+        title=Text(title, style="bold") if title else None,
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        header_style="dim",
+    )
+    for index, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if index == 0 else "right", overflow="fold")
+    return table

@@ -128,10 +128,13 @@ class Progress:
 
 
 def spell_seconds(seconds: float) -> str:
-    """Write a duration as people read it: `42 s`, `3:07 min`, `2:15 h`."""
+    """Write a duration as people read it: `42 s`, `3:07 min`, `2:15 h`, `12 days`, `35 years`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60}:{whole % 60:02d} min"
-    return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
+    if whole < 48 * 3600:
+        return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
+    days = whole / 86400
+    return f"{days:.0f} days" if days < 730 else f"{days / 365.25:.0f} years"

@@ -1,113 +1,90 @@
-"""Scores of methods: hypervolume and distances to the front, per problem instance, over seeds.
-
-A method's points on one instance at one seed are the end points of its swept configurations.
-A seed at which none of them finished counts as hypervolume 0: a failure is never dropped.
-"""
+"""Scores of contenders: over all problem instances, per instance, and against the number of configurations tried."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from mobench.core.problem import Bounds, Problem
-from mobench.core.registry import find_problem
+from mobench.core.problem import Problem
+from mobench.scoring.hypervolumes import BySeed, seed_points
 from mobench.scoring.indicators.budget import expected_hypervolume
 from mobench.scoring.indicators.distance import gd_plus, igd_plus
-from mobench.scoring.indicators.hypervolume import hypervolume
 from mobench.scoring.indicators.intervals import Interval, interval
 
-Points = npt.NDArray[np.float64]
-COSTS = ("seconds_per_step", "method_seconds_per_step")
+if TYPE_CHECKING:
+    from mobench.scoring.suite_results import SuiteResults
 
 
-def method_scores(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per problem instance and method.
+def overall_scores(results: SuiteResults) -> pd.DataFrame:
+    """Return one row per contender in the suite's order: effort, quality and cost over all problem instances.
 
-    Columns: `problem`, `problem_label`, `instance`, `method`, `configurations`, `runs`, `failed`,
-    `seeds`; `hypervolume`, `igd_plus`, `gd_plus`, each with `/sd`, `/low` and `/high` (bootstrap
-    95 %), NaN where undefined; `seconds_per_step` and `method_seconds_per_step` (medians).
+    `hypervolume` is the mean over instances per seed, then over seeds, with the bootstrap interval `low`, `high`;
+    NaN where no instance has one. Costs are medians over runs, `backward_passes` is per step, `peak_memory` in bytes.
     """
-    if not len(table):
-        return pd.DataFrame()
+    groups = dict(list(results.table.groupby("contender")))
     rows = []
-    for (instance, method), runs in table.groupby(["instance", "method"], sort=False):
-        problem = rebuild_problem(runs)
+    for contender in results.order:
+        runs = groups[contender]
+        per_seed: dict[int, list[float]] = {}
+        for volumes in results.volumes.values():
+            for seed, value in volumes.get(contender, {}).items():
+                per_seed.setdefault(seed, []).append(value)
+        means = [float(np.mean(values)) for values in per_seed.values()]
+        steps = float(runs["steps"].sum()) if "steps" in runs else 0.0
         rows.append(
             {
-                "problem": runs["problem"].iloc[0],
-                "problem_label": runs["problem_label"].iloc[0],
-                "instance": instance,
-                "method": method,
-                "configurations": runs["configuration"].nunique(),
+                "contender": contender,
+                "configurations": runs["method_label"].nunique(),
                 "runs": len(runs),
                 "failed": int((runs["status"] != "done").sum()),
-                "seeds": runs["seed"].nunique(),
-                **_front_scores(problem, runs),
-                **{cost: _median(runs, cost) for cost in COSTS},
+                **_spread("hypervolume", means, "low", "high"),
+                "secondary_progress": _statistic(runs, "secondary_progress", "mean"),
+                "seconds_per_step": _statistic(runs, "seconds_per_step", "median"),
+                "method_seconds_per_step": _statistic(runs, "method_seconds_per_step", "median"),
+                "backward_passes": float(runs["backward_passes"].sum()) / steps if steps else math.nan,
+                "peak_memory": _statistic(runs, "peak_memory", "median"),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _median(runs: pd.DataFrame, column: str) -> float:
-    """Return the median, NaN where no run got so far."""
-    return float(runs[column].median()) if column in runs else float("nan")
+def instance_scores(results: SuiteResults) -> pd.DataFrame:
+    """Return one row per problem instance and contender.
 
-
-def rebuild_problem(runs: pd.DataFrame) -> Problem:
-    """Return the problem that the rows of one instance ran on."""
-    kind = find_problem(runs["problem"].iloc[0])
-    first = {name: runs[f"problem.{name}"].iloc[0] for name in kind.settings}
-    return kind(**{name: value.item() if isinstance(value, np.generic) else value for name, value in first.items()})
-
-
-def seed_points(problem: Problem, runs: pd.DataFrame) -> dict[int, Points]:
-    """Return the end points of the finished runs, per seed."""
-    columns = list(problem.hypervolume_metrics())
-    done = runs[runs["status"] == "done"]
-    # Where no run of a table has finished, it lacks the columns.
-    points, seeds = done.reindex(columns=columns).to_numpy(dtype=np.float64), done["seed"].to_numpy()
-    return {int(seed): points[seeds == seed] for seed in sorted(runs["seed"].unique())}
-
-
-def seed_hypervolumes(problem: Problem, bounds: Bounds, runs: pd.DataFrame) -> dict[int, float]:
-    """Return the hypervolume in the problem's frozen bounds, per seed."""
-    points = seed_points(problem, runs)
-    return {seed: hypervolume(front, bounds.ideal, bounds.reference) for seed, front in points.items()}
-
-
-def _front_scores(problem: Problem, runs: pd.DataFrame) -> dict[str, Any]:
-    bounds = problem.hypervolume_bounds()
-    if bounds is None:
-        return {}
-    scores = _spread("hypervolume", interval(list(seed_hypervolumes(problem, bounds, runs).values())))
-    distances: dict[str, list[float]] = {"igd_plus": [], "gd_plus": []}
-    for seed, points in seed_points(problem, runs).items():
-        front = problem.pareto_front(seed)
-        if front is not None and len(points):
-            distances["igd_plus"].append(igd_plus(points, front, bounds.ideal, bounds.reference))
-            distances["gd_plus"].append(gd_plus(points, front, bounds.ideal, bounds.reference))
-    for name, values in distances.items():
-        if values:
-            scores |= _spread(name, interval(values))
-    return scores
-
-
-def _spread(name: str, found: Interval) -> dict[str, Any]:
-    return {name: found.mean, f"{name}/sd": found.sd, f"{name}/low": found.low, f"{name}/high": found.high}
-
-
-def budget_curves(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the expected hypervolume after m tried configurations, mean over seeds.
-
-    One row per problem instance, method and m; `exact` is false where subsets were sampled.
+    `hypervolume`, `igd_plus` and `gd_plus`, each with `/sd`, `/low` and `/high` (bootstrap 95 %), NaN where undefined.
     """
     rows = []
-    for (instance, method), runs in table.groupby(["instance", "method"], sort=False):
-        problem = rebuild_problem(runs)
+    for (instance, contender), runs in results.table.groupby(["instance", "contender"], sort=False):
+        problem = results.problems[str(instance)]
+        rows.append(
+            {
+                "instance_label": runs["instance_label"].iloc[0],
+                "instance": instance,
+                "contender": contender,
+                "configurations": runs["configuration"].nunique(),
+                "runs": len(runs),
+                "failed": int((runs["status"] != "done").sum()),
+                "seeds": runs["seed"].nunique(),
+                **_front_scores(problem, results.volumes.get(str(instance), {}).get(str(contender), {}), runs),
+                "seconds_per_step": _statistic(runs, "seconds_per_step", "median"),
+                "method_seconds_per_step": _statistic(runs, "method_seconds_per_step", "median"),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def budget_curves(results: SuiteResults) -> pd.DataFrame:
+    """Return the expected hypervolume after m tried configurations: `mean`, `sd`, `low`, `high` over seeds.
+
+    One row per problem instance, contender and m = `tried`; `exact` is false where subsets were sampled.
+    """
+    rows = []
+    for (instance, contender), runs in results.table.groupby(["instance", "contender"], sort=False):
+        problem = results.problems[str(instance)]
         bounds = problem.hypervolume_bounds()
         if bounds is None:
             continue
@@ -119,44 +96,44 @@ def budget_curves(table: pd.DataFrame) -> pd.DataFrame:
             found = interval([curve.expected[m - 1] for curve in curves])
             rows.append(
                 {
-                    "problem_label": runs["problem_label"].iloc[0],
+                    "instance_label": runs["instance_label"].iloc[0],
                     "instance": instance,
-                    "method": method,
+                    "contender": contender,
                     "tried": m,
-                    **_spread("hypervolume", found),
+                    **{name: getattr(found, name) for name in ("mean", "sd", "low", "high")},
                     "exact": all(curve.exact for curve in curves),
                 }
             )
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    return frame.astype({"sd": float, "low": float, "high": float}) if len(frame) else frame
 
 
-def overall_scores(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per method: its mean over all problem instances, with an interval over seeds.
+def _front_scores(problem: Problem, volumes: BySeed, runs: pd.DataFrame) -> dict[str, Any]:
+    bounds = problem.hypervolume_bounds()
+    if bounds is None:
+        return {}
+    own = [volumes[int(seed)] for seed in runs["seed"].unique()]
+    scores = _spread("hypervolume", own, "hypervolume/low", "hypervolume/high", "hypervolume/sd")
+    distances: dict[str, list[float]] = {"igd_plus": [], "gd_plus": []}
+    for seed, points in seed_points(problem, runs).items():
+        front = problem.pareto_front(seed)
+        if front is not None and len(points):
+            distances["igd_plus"].append(igd_plus(points, front, bounds.ideal, bounds.reference))
+            distances["gd_plus"].append(gd_plus(points, front, bounds.ideal, bounds.reference))
+    for name, values in distances.items():
+        if values:
+            scores |= _spread(name, values, f"{name}/low", f"{name}/high", f"{name}/sd")
+    return scores
 
-    `hypervolume` is the mean over instances per seed, then over seeds; NaN where no instance has one.
-    """
-    rows = []
-    for method, runs in table.groupby("method"):
-        per_seed: dict[int, list[float]] = {}
-        for _, instance in runs.groupby("instance"):
-            problem = rebuild_problem(instance)
-            bounds = problem.hypervolume_bounds()
-            if bounds is not None:
-                for seed, value in seed_hypervolumes(problem, bounds, instance).items():
-                    per_seed.setdefault(seed, []).append(value)
-        found = interval([float(np.mean(values)) for values in per_seed.values()]) if per_seed else None
-        progress = runs.get("secondary_progress")
-        rows.append(
-            {
-                "method": method,
-                "configurations": runs["method_label"].nunique(),
-                "runs": len(runs),
-                "failed": int((runs["status"] != "done").sum()),
-                "hypervolume": found.mean if found else None,
-                "low": found.low if found else None,
-                "high": found.high if found else None,
-                "secondary_progress": None if progress is None else float(progress.mean()),
-                **{cost: _median(runs, cost) for cost in COSTS},
-            }
-        )
-    return pd.DataFrame(rows).astype({"hypervolume": float, "low": float, "high": float, "secondary_progress": float})
+
+def _spread(name: str, values: Iterable[float], low: str, high: str, sd: str = "") -> dict[str, float]:
+    """Return mean and interval under the given names, NaN where there is nothing to take them of."""
+    sample = list(values)
+    found = interval(sample) if sample else Interval(math.nan, None, None, None, 0)
+    numbers = {name: found.mean, low: found.low, high: found.high, **({sd: found.sd} if sd else {})}
+    return {key: math.nan if value is None else value for key, value in numbers.items()}
+
+
+def _statistic(runs: pd.DataFrame, column: str, how: str) -> float:
+    """Return the mean or median of a column, NaN where no run got so far."""
+    return float(getattr(runs[column].astype(float), how)()) if column in runs else math.nan

@@ -9,8 +9,8 @@ data) of that configuration is reported. With `select` = `value` this is selecti
 - A method without any finished run stays in the table: it has failed, with n = 0.
 - The best method and all that the seeds cannot tell from it are marked. Values are paired by seed and
   compared by a t-interval of their differences: unlike the bootstrap it keeps its level at three seeds.
-  With one seed there is no interval, and only equal values share the mark. A method whose chosen
-  configuration lacks a seed is never marked, so that nobody gains by failing on hard seeds.
+  With fewer seeds nothing is marked. A method whose chosen configuration lacks a seed is never marked, so
+  that nobody gains by failing on hard seeds.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from mobench.core.metric import Direction
 from mobench.errors import unknown
 from mobench.scoring.contenders import spelled
 from mobench.scoring.indicators.intervals import LEVEL, interval
 
-Direction = Literal["max", "min"]
+FEWEST_SEEDS = 3
+"""With fewer seeds the data cannot tell methods apart, and no best one is marked."""
 SELECTIONS = ("validation", "test")
 """What configurations are selected on; `test` is the paper's way."""
 
@@ -123,7 +125,12 @@ def choose(runs: pd.DataFrame, criterion: Criterion, seeds: pd.Series[int]) -> S
 
 
 def best_and_tied(values: Mapping[Any, Mapping[int, float]], best: Direction) -> set[Any]:
-    """Return the best of several methods' values by seed, and all that cannot be told from it."""
+    """Return the best of several methods' values by seed, and all that cannot be told from it.
+
+    Empty with fewer than `FEWEST_SEEDS` seeds.
+    """
+    if min((len(by_seed) for by_seed in values.values() if by_seed), default=0) < FEWEST_SEEDS:
+        return set()
     means = {name: float(np.mean(list(by_seed.values()))) for name, by_seed in values.items() if by_seed}
     if not means:
         return set()

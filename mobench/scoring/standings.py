@@ -20,12 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mobench.scoring.contests import Contest, contests
+from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import LEVEL, cliques, critical_difference, friedman_p_value, ranks_of
 from mobench.scoring.ranked_contenders import Field, ranked_field
 from mobench.scoring.selection import tied
-
-__all__ = ["Contest", "Standings", "contests", "outcome", "standings"]
 
 Array = npt.NDArray[np.float64]
 COLUMNS = (

@@ -14,10 +14,16 @@ from mobench.core.spec import RunSpec
 from mobench.planning.suite import Suite
 from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
+from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_frame
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.provenance import Provenance
+from mobench.scoring.published import Comparison, compare
+from mobench.scoring.published_values import load_published
 from mobench.scoring.query import has_column, select
 from mobench.scoring.results_table import instance_of, results_table
+from mobench.scoring.scores import overall_scores
+from mobench.scoring.selected import SelectedRow, selected_frame, selected_rows
+from mobench.scoring.tables import suite_tables
 from mobench.store.record import RunRecord
 
 Records = Callable[[], Iterable[RunRecord]]
@@ -99,7 +105,44 @@ class SuiteResults:
     @cached_property
     def contests(self) -> list[Contest]:
         """What contenders are ranked on."""
-        return contests(self.suite, self.table, selection=self.selection)
+        return contests(self)
+
+    @cached_property
+    def volumes(self) -> dict[str, Volumes]:
+        """The hypervolumes in frozen bounds by instance, contender and seed; instances without bounds are left out."""
+        groups = self.table.groupby("instance", sort=False) if len(self.table) else ()
+        found = {str(instance): frozen_volumes(self.problems[str(instance)], members) for instance, members in groups}
+        return {instance: volumes for instance, volumes in found.items() if volumes}
+
+    @cached_property
+    def hypervolumes(self) -> pd.DataFrame:
+        """The hypervolumes in both forms as a table, see `hypervolume_frame`."""
+        return hypervolume_frame(self)
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Effort, quality and cost of every contender, see `overall_scores`."""
+        return overall_scores(self)
+
+    @cached_property
+    def selected_rows(self) -> list[SelectedRow]:
+        """The rows of selected configurations that the suite asks for."""
+        return selected_rows(self.suite, self.selection)
+
+    @cached_property
+    def selected(self) -> pd.DataFrame:
+        """The selected configuration of every row, instance and contender, see `selected_frame`."""
+        return selected_frame(self.selected_rows, self.table, load_published(self.suite.published_tables))
+
+    @cached_property
+    def pivots(self) -> list[tuple[str, pd.DataFrame]]:
+        """The suite's own tables."""
+        return suite_tables(self.suite, self.table)
+
+    @cached_property
+    def published(self) -> list[Comparison]:
+        """The published quantities beside ours."""
+        return compare(self.suite, self.table)
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

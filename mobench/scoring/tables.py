@@ -5,7 +5,7 @@ A suite's `tables` list has entries of the form
     - {title: "‖∇L1‖ at the end", value: primary_gradient_norm, columns: problem.k, over: median,
        rows: method, where: {problem.spread: 0.1}}
 
-`rows` is `method` (all swept configurations together, the default), `method_label` (one row each), or
+`rows` is `contender` (all swept configurations together, the default), `method_label` (one row each), or
 a setting such as `method.tau`.
 """
 
@@ -38,6 +38,6 @@ def _checked(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _pivot(entry: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:
     rows = select(table, entry.get("where", {}))
-    grouped = rows.groupby([entry.get("rows", "method"), entry["columns"]])[entry["value"]]
+    grouped = rows.groupby([entry.get("rows", "contender"), entry["columns"]])[entry["value"]]
     pivoted: pd.DataFrame = grouped.agg(AGGREGATES[entry.get("over", "mean")]).unstack()
     return pivoted

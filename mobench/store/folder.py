@@ -170,23 +170,22 @@ class Store:
         """Return the manifests of all suites and profiles."""
         return manifest.read_all(self._manifests)
 
-    def profiles(self, suite: str) -> list[str]:
-        """Return the profiles under which `suite` was planned here."""
+    def find_manifests(
+        self, suites: Iterable[str] | None = None, profile: str | None = None
+    ) -> list[manifest.Manifest]:
+        """Return the manifests of the given suites and profile; a name that was never planned here is refused."""
         found = self.manifests()
-        profiles = [entry.profile for entry in found if entry.suite == suite]
-        if not profiles:
-            raise unknown(f"suite in {self.root}:", suite, {entry.suite for entry in found})
-        return profiles
-
-    def members(self, suite: str, profile: str | None = None) -> frozenset[str]:
-        """Return the ids of all runs planned under `suite`, by default under any profile."""
-        profiles = self.profiles(suite)
-        if profile is not None and profile not in profiles:
-            raise unknown(f"profile of {suite} in {self.root}:", profile, profiles)
-        chosen = profiles if profile is None else [profile]
-        return frozenset(
-            id_ for entry in self.manifests() if entry.suite == suite and entry.profile in chosen for id_ in entry.runs
-        )
+        if suites is not None:
+            for suite in suites:
+                if suite not in {entry.suite for entry in found}:
+                    raise unknown(f"suite in {self.root}:", suite, {entry.suite for entry in found})
+            found = [entry for entry in found if entry.suite in set(suites)]
+        if profile is not None:
+            profiles = {entry.profile for entry in found}
+            if profile not in profiles:
+                raise unknown(f"profile in {self.root}:", profile, profiles)
+            found = [entry for entry in found if entry.profile == profile]
+        return found
 
     def sweep(self) -> None:
         """Delete what killed processes left behind: old temporary files, checkpoints of finished runs."""

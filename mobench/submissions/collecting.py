@@ -87,7 +87,7 @@ def _planned(store: Store, wish: Wish) -> list[Manifest]:
         for name in names:
             if name not in suite_files():
                 raise UserError(f"suite={name}: only suites that ship with mobench take submissions")
-            store.members(name, wish.profile)
+            store.find_manifests([name], wish.profile)
         found = [entry for entry in found if entry.suite in names]
     if wish.profile is not None:
         profiles = {entry.profile for entry in found}

@@ -13,7 +13,7 @@ from .data.images import Images
 from .latency import cpu_latency
 from .metrics import mark
 from .networks.cost import file_size, flops
-from .pruning import Plan, Planner, Structure, fold_constants, remove, trace
+from .pruning import Planner, PruningPlan, Structure, fold_constants, remove, trace
 
 EVALUATION_BATCH = 256
 
@@ -42,7 +42,7 @@ class Pruned:
 
     target: float
     model: nn.Module
-    plan: Plan
+    plan: PruningPlan
 
 
 class Pruner:
@@ -68,7 +68,7 @@ class Pruner:
             reachable = target <= self.planner.maximum
             yield self._carried_out(target, self.planner.plan(target) if reachable else self.planner.plan_maximum())
 
-    def _carried_out(self, target: float, plan: Plan) -> Pruned:
+    def _carried_out(self, target: float, plan: PruningPlan) -> Pruned:
         smaller = remove(self.model, self.structure, plan)
         if self.fold:
             smaller = fold_constants(smaller, self.model, self.structure, plan, self.example)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from mobench.core.objective import KnownGradient
 
-from .cores import for_each_layer
+from .layer_pool import for_each_layer
 from .spectrum import as_matrix, singular_values, spectral_map
 
 

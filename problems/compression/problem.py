@@ -82,7 +82,7 @@ class Compression(TaskProblem):
     def export(
         self, tensors: Mapping[str, torch.Tensor], metrics: Mapping[str, float], out: Path, options: Mapping[str, Any]
     ) -> str:
-        from .stored import export_network
+        from .export_run import export_network
 
         return export_network(self, tensors, metrics, out, options["target"])
 

@@ -3,13 +3,13 @@ import pytest
 
 from mobench.reporting.latex import escape_latex, latex_table
 from mobench.reporting.markdown import escape_markdown, markdown_table
-from mobench.reporting.sheet import Cell, Sheet, slug, spelled_interval, spelled_number
+from mobench.reporting.sheet import Cell, Sheet, number_cell, slug, spelled_number
 
 SHEET = Sheet(
     "mine",
     "τ & 50 % of_it",
     ("", "a|b", "<c>"),
-    ((Cell("90 %"), Cell("1.0 [0.5, 1.5]", strong=True), Cell("–")), (Cell("[x]"), Cell("2"), Cell("3"))),
+    ((Cell("90 %"), Cell("1.0", strong=True, interval="[0.5, 1.5]"), Cell("–")), (Cell("[x]"), Cell("2"), Cell("3"))),
     pd.DataFrame(),
     ("A note.",),
 )
@@ -73,9 +73,9 @@ def test_numbers_and_intervals():
         "1.23e+05",
     ]
     assert [spelled_number(value, 1) for value in (nan, 2.25, 98.0)] == ["–", "2.2", "98.0"]
-    assert spelled_interval(98.0, 97.0, 99.0, 1) == "98.0 [97.0, 99.0]"
-    assert spelled_interval(98.0, nan, nan, 1) == "98.0"
-    assert spelled_interval(nan, nan, nan) == "–"
+    assert number_cell(98.0, 97.0, 99.0, 1).full == "98.0 [97.0, 99.0]"
+    assert number_cell(98.0, nan, nan, 1).full == "98.0"
+    assert number_cell(nan, nan, nan).full == "–"
 
 
 def test_file_names_keep_what_tells_numbers_apart():
@@ -87,5 +87,5 @@ def test_file_names_keep_what_tells_numbers_apart():
         "../../etc: x=1",
     ]
     assert len({slug(name) for name in names}) == len(names)
-    assert slug("../../etc/passwd") == "etc-passwd" or "/" not in slug("../../etc/passwd")
+    assert slug("../../etc/passwd") == "etc-passwd"
     assert slug("compression: network=resnet-34, dataset=cifar-10") == "compression-network=resnet-34-dataset=cifar-10"

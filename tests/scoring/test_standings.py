@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from mobench.planning.suite import Suite
-from mobench.scoring.contenders import with_contenders
-from mobench.scoring.standings import Contest, contests, outcome, standings
+from mobench.scoring.contests import Contest
+from mobench.scoring.standings import outcome, standings
+from tests.scoring.made_results import results_of
 
 NAN = math.nan
 
@@ -206,26 +207,25 @@ SUITE = Suite("hand", "quick", "Hand-made", methods={"mgda": {}, "ws": {}}, seed
 
 
 def test_a_contest_is_the_hypervolume_per_seed_and_a_failure_is_missing(table):
-    (found,) = contests(SUITE, table[table["seed"] != 7])
+    (found,) = results_of(table[table["seed"] != 7], SUITE).contests
     assert (found.suite, found.profile, found.metric, found.best) == ("hand", "quick", "hypervolume", "max")
     assert list(found.values) == ["mgda", "ws"]
     # In the box from (−12, 0) to (0, 20): ws has 6/12 · 5/20 + 3/12 · 10/20 minus the corner 3/12 · 5/20 they share.
     assert found.values["ws"].tolist() == pytest.approx([0.125 + 0.125 - 0.0625] * 2)
     assert found.values["mgda"].tolist() == pytest.approx([0.25, NAN], nan_ok=True)
     assert found.tried == {"mgda": 1, "ws": 2}
-    pd.testing.assert_frame_equal(contests(SUITE, with_contenders(table[table["seed"] != 7]))[0].values, found.values)
 
 
 def test_nobody_gains_by_leaving_out_what_is_hard(table):
     hard = table[table["seed"] != 7].query("method == 'ws'").assign(instance="q9", **{"problem.scale": 9.0})
-    found = contests(SUITE, pd.concat([table[table["seed"] != 7], hard], ignore_index=True))
+    found = results_of(pd.concat([table[table["seed"] != 7], hard], ignore_index=True), SUITE).contests
     assert found[1].values["mgda"].isna().all()
     assert row(standings(found), "mgda")["failed_contests"] == 2
 
 
 def test_what_only_a_minority_ran_is_no_contest(table):
     more = [table.query("method == 'mgda'").assign(method=name, method_label=name) for name in ("famo", "pcgrad")]
-    (found,) = contests(SUITE, pd.concat([table, *more], ignore_index=True))
+    (found,) = results_of(pd.concat([table, *more], ignore_index=True), SUITE).contests
     assert found.values.index.tolist() == [0, 1]  # seed 7 was run by one of four
 
 
@@ -241,21 +241,21 @@ def test_without_bounds_the_first_selected_row_or_a_loss_ranks_and_nothing_else(
 
     known = {f"problem.{name}": s.default for name, s in find_problem("random-gradients@1").settings.items()}
     rows = [
-        toy(s, m, **known, **{"loss/a": v + s, "test": v, "valid": v})
+        toy(s, m, **known, **{"loss/primary": v + s, "test": v, "valid": v})
         for s in (0, 1)
         for m, v in (("ws", 1.0), ("mgda", 2.0))
     ]
     table = pd.DataFrame(rows)
     picked = ({"label": "x", "value": "test", "select": "valid", "best": "min"},)
-    (found,) = contests(Suite("s", "p", "t", selected=picked, metrics=("loss/a",)), table)
+    (found,) = results_of(table, Suite("s", "p", "t", selected=picked, metrics=("loss/primary",))).contests
     assert (found.metric, found.best, found.values["ws"].tolist()) == ("test", "min", [1.0, 1.0])
-    (found,) = contests(Suite("s", "p", "t", metrics=("loss/a",)), table)
-    assert (found.metric, found.best, found.values["mgda"].tolist()) == ("loss/a", "min", [2.0, 3.0])
-    assert contests(Suite("s", "p", "t", metrics=("farkas_margin",)), table) == []
+    (found,) = results_of(table, Suite("s", "p", "t", metrics=("loss/primary",))).contests
+    assert (found.metric, found.best, found.values["mgda"].tolist()) == ("loss/primary", "min", [2.0, 3.0])
+    assert results_of(table, Suite("s", "p", "t", metrics=("farkas_margin",))).contests == []
 
 
 def test_rounding_is_no_rank(table):
     nearly = table[table["seed"] == 0].assign(method="ws", method_label="x", **{"method.weight": NAN})
     near = nearly.assign(secondary=nearly["secondary"] * (1 + 1e-14), method="famo", method_label="famo")
-    (found,) = contests(SUITE, pd.concat([nearly, near], ignore_index=True))
+    (found,) = results_of(pd.concat([nearly, near], ignore_index=True), SUITE).contests
     assert found.values["ws"].equals(found.values["famo"])

@@ -26,19 +26,10 @@ class Budget(Plot):
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
         """Return the expected hypervolume of m configurations, m = 1 … all; empty where nobody swept."""
-        table = results.table
-        curves = budget_curves(table.assign(method=table["contender"]))
+        curves = budget_curves(results)
         if not len(curves) or curves["tried"].max() < 2:
             return pd.DataFrame()
-        names = {
-            "method": "contender",
-            "hypervolume": "mean",
-            **{f"hypervolume/{end}": end for end in ("sd", "low", "high")},
-        }
-        frame = curves.rename(columns=names).drop(columns="problem_label")
-        labels = dict(zip(table["instance"], table["instance_label"], strict=True))
-        frame.insert(0, "instance_label", frame["instance"].map(labels))
-        return in_order(frame.astype({"low": float, "high": float}), results.order)
+        return in_order(curves, results.order)
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
         from matplotlib.ticker import MaxNLocator

@@ -8,7 +8,6 @@ import pandas as pd
 
 from mobench.core.plot import Plot
 from mobench.core.registry import register
-from mobench.scoring.hypervolumes import hypervolume_frame
 
 from .panels import ACROSS, in_order, panels, plain
 from .style import method_styles
@@ -29,7 +28,7 @@ class Hypervolume(Plot):
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
         """Return the hypervolumes as in the report's table."""
-        frame = hypervolume_frame(results.table)
+        frame = results.hypervolumes
         return in_order(frame[frame["form"] == self.form], results.order) if len(frame) else frame
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:

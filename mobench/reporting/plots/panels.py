@@ -19,14 +19,6 @@ ACROSS = 4
 """How many panels stand side by side."""
 
 
-def label_of(metric: str) -> str:  # to be deleted with its last user, the site: `SuiteResults.metrics` says it
-    """Return what a metric is called by the first problem that declares it."""
-    from mobench.core.registry import problems
-    from mobench.scoring.metric_catalog import MetricCatalog
-
-    return MetricCatalog(kind() for kind in problems().values())[metric].heading
-
-
 def plain(text: str) -> str:
     """Return a text that matplotlib draws as it is, instead of setting what stands between dollars as a formula."""
     return text.replace("$", r"\$")

@@ -10,9 +10,9 @@ import pandas as pd
 
 from mobench.core.plot import Plot
 from mobench.core.registry import register
+from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.performance import performance_profile, performance_ratios
 from mobench.scoring.ranked_contenders import ranked_field
-from mobench.scoring.standings import Contest
 
 from .panels import add_legend, in_order, panels
 from .style import method_styles

@@ -18,8 +18,8 @@ from torch import Tensor
 from torchvision import datasets
 
 from .archive import Archive, PublishedFile, verified
+from .fetch import require
 from .images import Images, Splits
-from .obtain import require
 from .split import stratified_split
 
 HELD_OUT = 5_000

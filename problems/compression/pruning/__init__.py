@@ -6,8 +6,8 @@ smaller = remove(model, structure, plan)                           # a plain nn.
 """
 
 from .folding import fold_constants
-from .plan import Plan, Planner
+from .plan import Planner, PruningPlan
 from .structure import Structure, trace
 from .surgery import mask, remove
 
-__all__ = ["Plan", "Planner", "Structure", "fold_constants", "mask", "remove", "trace"]
+__all__ = ["Planner", "PruningPlan", "Structure", "fold_constants", "mask", "remove", "trace"]

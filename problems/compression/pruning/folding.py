@@ -22,14 +22,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .plan import Plan
+from .plan import PruningPlan
 from .structure import INPUT, OUTPUT, Structure, is_depthwise
 from .surgery import Positions, removed_positions
 
 
 @torch.no_grad()
 def fold_constants(
-    smaller: nn.Module, model: nn.Module, structure: Structure, plan: Plan, example: Tensor
+    smaller: nn.Module, model: nn.Module, structure: Structure, plan: PruningPlan, example: Tensor
 ) -> nn.Module:
     """Fold the constants of the filters that `plan` removed from `model` into `smaller`, in place.
 

@@ -22,7 +22,7 @@ from .structure import OUTPUT, PrunableLayer, Structure, is_depthwise
 
 
 @dataclass(frozen=True)
-class Plan:
+class PruningPlan:
     """The filters to remove of each convolution, and what that leaves."""
 
     removed: dict[str, tuple[int, ...]]
@@ -47,7 +47,7 @@ class Planner:
         """The largest reduction that leaves every layer at least one filter."""
         return self._gone[-1] / self.parameters if self._gone else 0.0
 
-    def plan(self, target: float) -> Plan:
+    def plan(self, target: float) -> PruningPlan:
         """Return the fewest removals, in order, that reach the reduction `target`."""
         if not 0 < target < 1:
             raise UserError(f"target={target} is not accepted; target takes a number in (0, 1)")
@@ -58,17 +58,17 @@ class Planner:
             )
         return self._prefix(bisect_left(self._gone, target * self.parameters) + 1)
 
-    def plan_maximum(self) -> Plan:
+    def plan_maximum(self) -> PruningPlan:
         """Return the plan that removes as much as can be removed."""
         return self._prefix(len(self._order))
 
-    def _prefix(self, length: int) -> Plan:
+    def _prefix(self, length: int) -> PruningPlan:
         removed: dict[str, list[int]] = {}
         for path, index in self._order[:length]:
             removed.setdefault(path, []).append(index)
         gone = self._gone[length - 1] if length else 0
         chosen = {path: tuple(sorted(indices)) for path, indices in removed.items()}
-        return Plan(chosen, self.parameters, self.parameters - gone)
+        return PruningPlan(chosen, self.parameters, self.parameters - gone)
 
 
 @dataclass

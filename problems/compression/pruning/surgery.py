@@ -15,13 +15,13 @@ import torch
 import torch_pruning
 from torch import nn
 
-from .plan import Plan
+from .plan import PruningPlan
 from .structure import INPUT, OUTPUT, Structure, is_depthwise
 
 Positions = dict[tuple[str, str], list[int]]
 
 
-def removed_positions(structure: Structure, plan: Plan) -> Positions:
+def removed_positions(structure: Structure, plan: PruningPlan) -> Positions:
     """Return what the plan takes from each (layer, side), in ascending order."""
     taken: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for layer in structure.layers:
@@ -31,7 +31,7 @@ def removed_positions(structure: Structure, plan: Plan) -> Positions:
 
 
 @torch.no_grad()
-def mask(model: nn.Module, structure: Structure, plan: Plan) -> nn.Module:
+def mask(model: nn.Module, structure: Structure, plan: PruningPlan) -> nn.Module:
     """Return a copy of full size in which the plan's filters and their channels are zero."""
     masked = copy.deepcopy(model)
     for (path, side), positions in removed_positions(structure, plan).items():
@@ -41,7 +41,7 @@ def mask(model: nn.Module, structure: Structure, plan: Plan) -> nn.Module:
     return masked
 
 
-def remove(model: nn.Module, structure: Structure, plan: Plan) -> nn.Module:
+def remove(model: nn.Module, structure: Structure, plan: PruningPlan) -> nn.Module:
     """Return a copy from which the plan's filters are physically removed: smaller tensors, same layers."""
     smaller = copy.deepcopy(model)
     for (path, side), positions in removed_positions(structure, plan).items():

@@ -15,7 +15,7 @@ from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
 from mobench.problems.compression import data, export
 from mobench.problems.compression.evaluation import accuracy
-from mobench.problems.compression.stored import rebuilt
+from mobench.problems.compression.export_run import rebuilt
 from mobench.running.executor import execute
 from mobench.store.folder import Store
 from mobench.store.record import Outcome, RunRecord

@@ -13,8 +13,8 @@ from torch import Tensor
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.problems.compression import proximal
+from mobench.problems.compression.export_run import rebuilt
 from mobench.problems.compression.networks import penalised
-from mobench.problems.compression.stored import rebuilt
 from mobench.problems.compression.task import CompressionTask
 from mobench.running.executor import execute
 from mobench.store.folder import Store

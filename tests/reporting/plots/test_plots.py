@@ -9,8 +9,7 @@ from mobench.planning.suite import Suite
 from mobench.reporting.plots import draw_plots, house_style
 from mobench.reporting.plots.gradient_norm import FLOOR
 from mobench.reporting.rendering import at_once, beside
-from mobench.reporting.tables import hypervolume_sheets
-from mobench.scoring.hypervolumes import hypervolume_frame
+from mobench.reporting.sheets import hypervolume_sheets
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.selected import selected_frame, selected_rows
 from tests.reporting.frames import results, run, table
@@ -220,12 +219,13 @@ def test_hypervolume_bars_are_the_numbers_of_the_table():
         *([run(m, s, problem="two-wells@1", **{"loss/wells": w + s, "loss/square": w, **columns}) for s in (0, 1)]
           for m, w in (("pcd", 1.0), ("ws", 2.0)))
     )  # fmt: skip
-    frame = data("hypervolume", results(runs))
+    found = results(runs, find_problem("two-wells")())
+    frame = data("hypervolume", found)
     assert frame["mean"].tolist() == pytest.approx([(0.8 * 0.8 + 0.6 * 0.8) / 2, (0.6 * 0.6 + 0.4 * 0.6) / 2])
-    sheet = hypervolume_sheets(hypervolume_frame(runs), ["pcd", "ws"])[0]
+    sheet = hypervolume_sheets(found)[0]
     assert sheet.name == "hypervolume-frozen"
-    assert [cell.text for cell in sheet.rows[0]] == ["two-wells", "0.560 [0.480, 0.640]", "0.300 [0.240, 0.360]"]
-    (axis,) = drawn("hypervolume", frame).axes
+    assert [[cell.text for cell in row] for row in sheet.rows] == [["pcd", "0.560"], ["ws", "0.300"]]
+    (axis,) = drawn("hypervolume", frame, found).axes
     assert sorted(bar.get_width() for bar in axis.patches) == pytest.approx(sorted(frame["mean"]))
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mobench.errors import NonFiniteError
-from mobench.problems.compression.cores import for_each_layer
+from mobench.problems.compression.layer_pool import for_each_layer
 from mobench.problems.compression.penalties import Nuclear
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from mobench.problems.compression import networks
-from mobench.problems.compression.pruning import Plan, Planner, Structure, fold_constants, remove, trace
+from mobench.problems.compression.pruning import Planner, PruningPlan, Structure, fold_constants, remove, trace
 
 NAMES = networks.names()
 
@@ -37,7 +37,7 @@ def prepare(model: nn.Module, weights: list[str], images: Tensor) -> Prepared:
 
 
 @cache
-def plan_of(name: str) -> Plan:
+def plan_of(name: str) -> PruningPlan:
     return prepared(name).planner.plan(0.9)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mobench.problems.compression.pruning import Plan, fold_constants, mask, remove
+from mobench.problems.compression.pruning import PruningPlan, fold_constants, mask, remove
 from tests.problems.compression.pruning.prepared import (
     NAMES,
     Prepared,
@@ -29,7 +29,7 @@ def head(inputs: int) -> list[nn.Module]:
     return [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 3)]
 
 
-def with_dead_filters(model: nn.Sequential, dead: dict[str, tuple[int, ...]]) -> tuple[Prepared, Plan]:
+def with_dead_filters(model: nn.Sequential, dead: dict[str, tuple[int, ...]]) -> tuple[Prepared, PruningPlan]:
     """Return a trained-looking network whose given filters are zero, as is what BatchNorm saw of them."""
     images = torch.randn(4, 2, 8, 8, generator=torch.Generator().manual_seed(0))
     subject = prepare(model, [f"{path}.weight" for path in dead], images)
@@ -38,10 +38,10 @@ def with_dead_filters(model: nn.Sequential, dead: dict[str, tuple[int, ...]]) ->
         model.get_parameter(f"{path}.weight").data[list(filters)] = 0
         norm.get_buffer("running_mean")[list(filters)] = 0
         norm.get_parameter("bias").data[list(filters)] = 0.7
-    return subject, Plan(dead, count(model), 0)
+    return subject, PruningPlan(dead, count(model), 0)
 
 
-def compare(subject: Prepared, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
+def compare(subject: Prepared, plan: PruningPlan) -> tuple[Tensor, Tensor, Tensor]:
     """Return the outputs of the whole, the pruned and the folded network."""
     pruned = remove(subject.model, subject.structure, plan)
     folded = fold_constants(copy.deepcopy(pruned), subject.model, subject.structure, plan, subject.images[:1])

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from mobench.errors import UserError
-from mobench.problems.compression.pruning import Plan, Planner, remove, trace
+from mobench.problems.compression.pruning import Planner, PruningPlan, remove, trace
 from tests.problems.compression.pruning.prepared import NAMES, Prepared, count, plan_of, prepared, pruned
 
 
@@ -82,7 +82,7 @@ def test_a_plan_is_the_first_to_reach_its_target_and_its_count_is_the_real_one(n
     gone = [(sizes[path][index], path, index) for path, filters in plan.removed.items() for index in filters]
     _, path, index = max(gone)
     filters = tuple(other for other in plan.removed[path] if other != index)
-    one_less = Plan({**plan.removed, path: filters}, plan.parameters_before, 0)
+    one_less = PruningPlan({**plan.removed, path: filters}, plan.parameters_before, 0)
     assert count(remove(subject.model, subject.structure, one_less)) > (1 - target) * subject.planner.parameters
 
 

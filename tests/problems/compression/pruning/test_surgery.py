@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mobench.problems.compression.pruning import Plan, Planner, mask, remove, trace
+from mobench.problems.compression.pruning import Planner, PruningPlan, mask, remove, trace
 from mobench.problems.compression.pruning.surgery import removed_positions
 from tests.problems.compression.pruning.prepared import NAMES, count, draw_parameters, plan_of, prepared, pruned
 
@@ -104,4 +104,4 @@ def test_flattened_filters_take_all_their_pixels_along() -> None:
 
 def test_positions_of_an_empty_plan_are_empty() -> None:
     subject = prepared("digits-cnn")
-    assert removed_positions(subject.structure, Plan({}, 10, 10)) == {}
+    assert removed_positions(subject.structure, PruningPlan({}, 10, 10)) == {}

@@ -3,14 +3,13 @@ import pytest
 
 from mobench import UserError
 from mobench.planning.plan import make_plan
-from mobench.planning.suite import load_suite
+from mobench.planning.suite import Suite, load_suite
 from mobench.running.environment import environment
 from mobench.scoring.indicators.hypervolume import hypervolume
-from mobench.scoring.published import compare
 from mobench.scoring.query import aggregate, select
 from mobench.scoring.results_table import results_table
-from mobench.scoring.scores import budget_curves, method_scores, overall_scores
-from mobench.scoring.tables import suite_tables
+from mobench.scoring.scores import budget_curves, instance_scores
+from mobench.scoring.suite_results import SuiteResults
 from mobench.store.record import Outcome, RunRecord, settled
 
 SUITE = """
@@ -50,6 +49,10 @@ def records(plan, failing=lambda spec: False):
         yield RunRecord(spec, settled(outcome), None, environment(), "then", "now")
 
 
+def read(plan, failing=lambda spec: False):
+    return SuiteResults.read(plan.suite, lambda: records(plan, failing))
+
+
 def test_one_row_per_run_with_every_setting(suite):
     table = results_table(records(suite))
     assert len(table) == 2 * 3 * 3 and table["id"].is_unique
@@ -58,8 +61,8 @@ def test_one_row_per_run_with_every_setting(suite):
 
 
 def test_hypervolume_of_a_sweep_per_seed(suite):
-    scores = method_scores(results_table(records(suite)))
-    row = scores[(scores["method"] == "ws") & (scores["problem_label"] == "quadratic")].iloc[0]
+    scores = instance_scores(read(suite))
+    row = scores[(scores["contender"] == "ws") & (scores["instance_label"] == "quadratic: scale=1")].iloc[0]
     expected = [hypervolume([[-0.6 - s, 2.0 + s], [-1.5 - s, 5.0 + s]], (-12, 0), (0, 20)) for s in range(3)]
     assert row["hypervolume"] == pytest.approx(np.mean(expected))
     assert row["hypervolume/sd"] == pytest.approx(np.std(expected, ddof=1))
@@ -69,9 +72,9 @@ def test_hypervolume_of_a_sweep_per_seed(suite):
 
 def test_a_failed_seed_scores_zero_and_is_counted(suite):
     failing = lambda spec: spec.method == "mgda@1" and spec.seed == 1  # noqa: E731
-    scores = method_scores(results_table(records(suite, failing)))
-    whole = method_scores(results_table(records(suite)))
-    first, complete = (frame[frame["method"] == "mgda"].iloc[0] for frame in (scores, whole))
+    scores = instance_scores(read(suite, failing))
+    whole = instance_scores(read(suite))
+    first, complete = (frame[frame["contender"] == "mgda"].iloc[0] for frame in (scores, whole))
     assert first["failed"] == 1 and first["runs"] == 3
     one = [hypervolume([[-2.7 - s, 9.0 + s]], (-12, 0), (0, 20)) for s in (0, 2)]
     assert first["hypervolume"] == pytest.approx(sum(one) / 3)
@@ -79,29 +82,29 @@ def test_a_failed_seed_scores_zero_and_is_counted(suite):
 
 
 def test_a_table_without_a_finished_run_scores_zero(suite):
-    table = results_table(records(suite, failing=lambda spec: True))
-    assert "loss/l1" not in table
-    assert (overall_scores(table)["hypervolume"] == 0.0).all()
-    assert (method_scores(table)["hypervolume"] == 0.0).all()
+    results = read(suite, failing=lambda spec: True)
+    assert "loss/l1" not in results.table
+    assert (results.scores["hypervolume"] == 0.0).all()
+    assert (instance_scores(results)["hypervolume"] == 0.0).all()
 
 
 def test_overall_scores_are_means_over_instances(suite):
-    table = results_table(records(suite))
-    overall = overall_scores(table).set_index("method")
-    per_instance = method_scores(table).groupby("method")["hypervolume"].mean()
+    results = read(suite)
+    overall = results.scores.set_index("contender")
+    per_instance = instance_scores(results).groupby("contender")["hypervolume"].mean()
     assert overall.loc["ws", "hypervolume"] == pytest.approx(per_instance["ws"])
     assert overall.loc["ws", "configurations"] == 2
 
 
 def test_budget_curves_grow_and_end_at_the_whole_sweep(suite):
-    table = results_table(records(suite))
-    curve = budget_curves(table).query("method == 'ws'").groupby("instance")["hypervolume"].apply(list).iloc[0]
-    scores = method_scores(table).query("method == 'ws'")["hypervolume"].iloc[0]
+    results = read(suite)
+    curve = budget_curves(results).query("contender == 'ws'").groupby("instance")["mean"].apply(list).iloc[0]
+    scores = instance_scores(results).query("contender == 'ws'")["hypervolume"].iloc[0]
     assert curve[0] < curve[1] == pytest.approx(scores)
 
 
 def test_published_rows_stand_beside_ours(suite):
-    largest, spread, nobody, unset = compare(suite.suite, results_table(records(suite)))
+    largest, spread, nobody, unset = read(suite).published
     assert (largest.paper, largest.ours, largest.runs) == ("9", 7.0, 12)
     assert (spread.ours, spread.low, spread.high) == (0.0, 0.0, 0.0)
     assert nobody.ours is None and nobody.runs == 0
@@ -109,7 +112,7 @@ def test_published_rows_stand_beside_ours(suite):
 
 
 def test_tables_pivot_a_metric(suite):
-    ((title, numbers),) = suite_tables(suite.suite, results_table(records(suite)))
+    ((title, numbers),) = read(suite).pivots
     assert title == "ends"
     assert numbers.loc["mgda", 1.0] == pytest.approx(10.0)
     assert numbers.loc["ws", 10.0] == pytest.approx(4.5)
@@ -129,5 +132,5 @@ def test_questions_that_make_no_sense(suite):
 
 
 def test_no_records_make_empty_tables():
-    empty = results_table([])
-    assert len(empty) == 0 and len(method_scores(empty)) == 0
+    empty = SuiteResults.read(Suite("s", "p", "t"), list)
+    assert len(empty.table) == 0 and empty.contests == [] and empty.failed == 0

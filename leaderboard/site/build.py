@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from mobench.core.registry import problems
 from mobench.errors import UserError
 from mobench.reporting.rendering import Render, at_once
 from mobench.running.environment import environment
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.store.folder import Store
 
-from .board import Board
+from .contender_links import ContenderLink, contender_links
 from .details import details
 from .documents import PAGES, document, title_of
 from .download_page import download_page
 from .downloads import all_runs, result_files
-from .grid import Grid, make_grid
 from .index_page import index_page
-from .loading import read_results, stem_of
 from .markers import marker_styles
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
-from .people import Person, people
 from .pictures import draw_suite, write_pictures
 from .ranking import Ranking, fullest_profiles, rank
+from .reading import read_results, stem_of
 from .script_data import script_of
 from .speed import Speed, read_speed
 from .subject_pages import method_pages, problem_pages
 from .submissions import read_submissions
+from .suite_numbers import SuiteNumbers, suite_numbers
 from .suite_page import suite_page
+from .suite_view import SuiteView
 
 Say = Callable[[str], None]
 
@@ -63,66 +62,56 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
     results = list(read_results(store, submissions, say))
     if not results:
         raise UserError(f"results={options.results}: there are no stored runs; `mobench run suite=plane` makes some")
-    _check_problems(results)
-    persons = people(results)
-    overall = rank(fullest_profiles(results), persons)
-    grids = [make_grid(found) for found in results]
+    links = contender_links(results)
+    overall = rank(fullest_profiles(results), links)
+    all_numbers = [suite_numbers(found) for found in results]
     with replacing(options.out) as folder:
-        boards = []
-        for grid in grids:
-            found = grid.results
+        views = []
+        for numbers in all_numbers:
+            found = numbers.results
             pictures = write_pictures(folder, stem_of(found), found.suite.title, draw_suite(found, render))
-            _write_details(folder, grid)
-            boards.append(Board(grid, rank([found], persons), pictures))
-        _write_pages(folder, options, boards, overall, persons, speed)
-        _write_assets(folder, persons)
+            _write_details(folder, numbers)
+            views.append(SuiteView(numbers, rank([found], links), pictures))
+        _write_pages(folder, options, views, overall, links, speed)
+        _write_assets(folder, links)
 
 
-def _check_problems(results: Iterable[SuiteResults]) -> None:
-    """Bounds and fronts belong to the problem's code, so that nothing can be scored without it."""
-    for found in results:
-        for problem in found.table["problem"].unique():
-            if problem not in problems():
-                raise UserError(
-                    f"{found.suite.name}: the problem '{problem}' is not known here; plugins=PATH names its file"
-                )
-
-
-def _write_details(folder: SiteFolder, grid: Grid) -> None:
-    stem = stem_of(grid.results)
-    for instance, contender, detail in details(grid):
-        number = grid.files[instance, contender]
+def _write_details(folder: SiteFolder, numbers: SuiteNumbers) -> None:
+    stem = stem_of(numbers.results)
+    for instance, contender, detail in details(numbers):
+        number = numbers.files[instance, contender]
         folder.write(f"data/{stem}/{number}.js", script_of(f"{stem}/{number}", detail))
 
 
 def _write_pages(
     folder: SiteFolder,
     options: SiteOptions,
-    boards: list[Board],
+    views: list[SuiteView],
     overall: Ranking | None,
-    persons: dict[str, Person],
+    links: dict[str, ContenderLink],
     speed: Speed,
 ) -> None:
     built = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     code = environment().code or {}
     commit = f"{str(code.get('commit', ''))[:12]}{' with changes' if code.get('dirty') else ''}"
     pages = Pages(title=options.title, built=built, version=version("mobench"), commit=commit if code else "")
-    table = all_runs(board.results for board in boards)
+    table = all_runs(view.results for view in views)
     sizes = {}
-    for name, content in result_files(table):
+    metrics = MetricCatalog(problem for view in views for problem in view.results.problems.values())
+    for name, content in result_files(table, metrics):
         folder.write(f"data/{name}", content)
         sizes[name] = len(content)
     written = {
-        "index.html": index_page(pages, boards, overall, persons, speed, folder),
-        "downloads.html": download_page(pages, table, sizes, overall, folder),
+        "index.html": index_page(pages, views, overall, links, speed, folder),
+        "downloads.html": download_page(pages, table, metrics, sizes, overall, folder),
         "directions.html": pages.render("directions_page.html", "directions.html", "What each method does"),
         **{
             page: pages.render("document.html", page, title_of(name), body=document(name))
             for name, page in PAGES.items()
         },
-        **{f"suites/{stem_of(board.results)}.html": suite_page(pages, board, persons) for board in boards},
-        **dict(method_pages(pages, boards, overall, persons)),
-        **dict(problem_pages(pages, boards, persons)),
+        **{f"suites/{stem_of(view.results)}.html": suite_page(pages, view, links) for view in views},
+        **dict(method_pages(pages, views, overall, links)),
+        **dict(problem_pages(pages, views, links)),
     }
     for name, text in written.items():
         folder.write(name, text)
@@ -133,8 +122,8 @@ def _write_pages(
     folder.write(".nojekyll", "")
 
 
-def _write_assets(folder: SiteFolder, persons: dict[str, Person]) -> None:
-    folder.write("assets/methods.css", marker_styles(sorted(persons)))
+def _write_assets(folder: SiteFolder, links: dict[str, ContenderLink]) -> None:
+    folder.write("assets/methods.css", marker_styles(sorted(links)))
     for file in sorted(ASSETS.iterdir()):
         if file.is_file() and file.suffix in (".css", ".js", ".svg"):
             folder.write(f"assets/{file.name}", file.read_bytes())

@@ -12,29 +12,29 @@ from mobench.scoring.contenders import spelled as spelled_setting
 from mobench.scoring.indicators.intervals import interval
 
 from .commands import reproduce_commands
-from .grid import Entry, Grid, spelled
 from .measures import EXPLANATIONS
+from .suite_numbers import Number, SuiteNumbers, spelled
 
 SHOWN_ERROR = 400
 """How much of an error is shown; the downloads hold all of it."""
 
 
-def details(grid: Grid) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def details(numbers: SuiteNumbers) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield, for every problem instance and contender, what its numbers open to."""
-    for (instance, contender), runs in grid.groups.items():
+    for (instance, contender), runs in numbers.groups.items():
         found = {
-            position: grid.entries[position, instance, contender]
-            for position in range(len(grid.measures))
-            if (position, instance, contender) in grid.entries
+            position: numbers.entries[position, instance, contender]
+            for position in range(len(numbers.measures))
+            if (position, instance, contender) in numbers.entries
         }
         if found:
-            yield instance, contender, _detail(grid, instance, contender, runs, found)
+            yield instance, contender, _detail(numbers, instance, contender, runs, found)
 
 
 def _detail(
-    grid: Grid, instance: str, contender: str, runs: pd.DataFrame, found: Mapping[int, Entry]
+    numbers: SuiteNumbers, instance: str, contender: str, runs: pd.DataFrame, found: Mapping[int, Number]
 ) -> dict[str, Any]:
-    metrics = {position: _metrics(grid, position, instance, runs) for position in found}
+    metrics = {position: _metrics(numbers, position, instance, runs) for position in found}
     needed = list(dict.fromkeys(metric for several in metrics.values() for metric in several))
     labels = _labels(runs)
     places = {name: place for place, name in enumerate(labels)}
@@ -42,9 +42,9 @@ def _detail(
     seeds = sorted(int(seed) for seed in runs["seed"].unique())
     return {
         "contender": contender,
-        "instance": grid.instances[instance],
-        "suite": grid.results.suite.name,
-        "profile": grid.results.suite.profile,
+        "instance": numbers.instances[instance],
+        "suite": numbers.results.suite.name,
+        "profile": numbers.results.suite.profile,
         "runs": [
             {
                 "seed": int(run["seed"]),
@@ -60,18 +60,18 @@ def _detail(
             for name, part in runs.groupby("configuration", sort=False)
         ],
         "measures": {
-            str(position): _measure(grid, position, entry, metrics[position])
+            str(position): _measure(numbers, position, entry, metrics[position])
             | {
                 "configuration": None if entry.configuration is None else places[entry.configuration],
-                "commands": reproduce_commands(grid.results.suite, _rows(entry, firsts), seeds),
+                "commands": reproduce_commands(numbers.results.suite, _rows(entry, firsts), seeds),
             }
             for position, entry in found.items()
         },
     }
 
 
-def _measure(grid: Grid, position: int, entry: Entry, metrics: list[str]) -> dict[str, Any]:
-    measure = grid.measures[position]
+def _measure(numbers: SuiteNumbers, position: int, entry: Number, metrics: list[str]) -> dict[str, Any]:
+    measure = numbers.measures[position]
     mean, ends = spelled(entry, measure)
     published = None if entry.published is None else entry.published / measure.unit
     return {
@@ -89,16 +89,16 @@ def _measure(grid: Grid, position: int, entry: Entry, metrics: list[str]) -> dic
     }
 
 
-def _metrics(grid: Grid, position: int, instance: str, runs: pd.DataFrame) -> list[str]:
+def _metrics(numbers: SuiteNumbers, position: int, instance: str, runs: pd.DataFrame) -> list[str]:
     """Return the columns that the sweep's points are shown in."""
-    measure = grid.measures[position]
+    measure = numbers.measures[position]
     if measure.kind == "front":
-        return [metric for metric in grid.results.problems[instance].hypervolume_metrics() if metric in runs]
+        return [metric for metric in numbers.results.problems[instance].hypervolume_metrics() if metric in runs]
     chooser = [] if measure.criterion is None else [measure.criterion.select]
     return list(dict.fromkeys([measure.metric, *chooser]))
 
 
-def _rows(entry: Entry, firsts: Mapping[str, Mapping[Any, Any]]) -> list[Mapping[Any, Any]]:
+def _rows(entry: Number, firsts: Mapping[str, Mapping[Any, Any]]) -> list[Mapping[Any, Any]]:
     if entry.configuration is not None:
         return [firsts[entry.configuration]]
     return list(firsts.values())

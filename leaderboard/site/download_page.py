@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from xml.sax.saxutils import escape
 
 import pandas as pd
 
-from .badge import badge
-from .downloads import bibtex
+from mobench.scoring.metric_catalog import MetricCatalog
+
+from .downloads import bibtex, schema
 from .names import file_stem
 from .output import SiteFolder
 from .pages import Pages
 from .ranking import Ranking
-from .schema import schema
 from .tables import PlainCell
 
 ABOUT = {
@@ -23,9 +24,20 @@ ABOUT = {
     "schema.json": "the table below, for programs",
 }
 
+HEIGHT = 20
+PER_LETTER = 6.6
+PADDING = 12
+LEFT, RIGHT = "#444444", "#1f5f8b"
+"""White on either has a contrast above 6."""
+
 
 def download_page(
-    pages: Pages, table: pd.DataFrame, sizes: Mapping[str, int], overall: Ranking | None, folder: SiteFolder
+    pages: Pages,
+    table: pd.DataFrame,
+    metrics: MetricCatalog,
+    sizes: Mapping[str, int],
+    overall: Ranking | None,
+    folder: SiteFolder,
 ) -> str:
     """Return the page, and write the badges that it shows."""
     badges = _badges(overall, folder)
@@ -40,7 +52,8 @@ def download_page(
             for name, size in sizes.items()
         ],
         columns=[
-            [PlainCell(column.name), PlainCell(column.type), PlainCell(column.meaning)] for column in schema(table)
+            [PlainCell(column.name), PlainCell(column.type), PlainCell(column.meaning)]
+            for column in schema(table, metrics)
         ],
         bibtex=bibtex(),
         badges=badges,
@@ -65,3 +78,22 @@ def _badges(overall: Ranking | None, folder: SiteFolder) -> list[dict[str, Any]]
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3))} kB"
+
+
+def badge(text: str, label: str = "mobench") -> str:
+    """Return the badge `label | text`; every badge has the same colours, whatever the rank."""
+    left, right = (round(PER_LETTER * len(part)) + PADDING for part in (label, text))
+    whole = f"{label}: {text}"
+    title = escape(whole, {'"': "&quot;"})
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{HEIGHT}" role="img" '
+        f'aria-label="{title}"><title>{title}</title>'
+        f'<rect width="{left + right}" height="{HEIGHT}" rx="3" fill="{RIGHT}"/>'
+        f'<path d="M3 0h{left - 3}v{HEIGHT}H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="{LEFT}"/>'
+        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
+        f"{_label(label, left / 2, left - PADDING)}{_label(text, left + right / 2, right - PADDING)}</g></svg>\n"
+    )
+
+
+def _label(text: str, middle: float, width: float) -> str:
+    return f'<text x="{middle:g}" y="14" textLength="{width:g}">{escape(text)}</text>'

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 import orjson
 import pandas as pd
 
+from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.suite_results import SuiteResults
-
-from .schema import schema
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a cell that begins like this for a formula; in the CSV file an apostrophe stands before it."""
@@ -34,7 +34,27 @@ def all_runs(results: Iterable[SuiteResults]) -> pd.DataFrame:
     return table[[*(name for name in front if name in table), *(name for name in table if name not in front)]]
 
 
-def result_files(table: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
+@dataclass(frozen=True)
+class ColumnMeaning:
+    """One column of the downloads."""
+
+    name: str
+    type: str
+    unit: str
+    better: str
+    meaning: str
+
+
+def schema(table: pd.DataFrame, metrics: MetricCatalog) -> list[ColumnMeaning]:
+    """Return name, type and meaning of every column of the table."""
+    described = [(str(name), metrics[str(name)]) for name in table.columns]
+    return [
+        ColumnMeaning(name, _type(table[name]), metric.unit, metric.better or "", metric.meaning)
+        for name, metric in described
+    ]
+
+
+def result_files(table: pd.DataFrame, metrics: MetricCatalog) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every file of results."""
     plain = table.apply(_flat)
     buffer = io.BytesIO()
@@ -42,7 +62,7 @@ def result_files(table: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
     yield "results.parquet", buffer.getvalue()
     yield "results.csv", plain.apply(_inert).to_csv(index=False).encode()
     yield "results.json", _json(table)
-    yield "schema.json", orjson.dumps([vars(column) for column in schema(table)], option=orjson.OPT_INDENT_2)
+    yield "schema.json", orjson.dumps([vars(column) for column in schema(table, metrics)], option=orjson.OPT_INDENT_2)
 
 
 def bibtex() -> str:
@@ -83,3 +103,13 @@ def _json(table: pd.DataFrame) -> bytes:
         for row in table.iloc[start : start + CHUNK].to_dict("records")
     )
     return b"[\n" + b",\n".join(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) for row in rows) + b"\n]\n"
+
+
+def _type(column: pd.Series[Any]) -> str:
+    kinds = {"b": "boolean", "i": "integer", "u": "integer", "f": "number"}
+    if column.dtype.kind in kinds:
+        return kinds[column.dtype.kind]
+    present = column.dropna()
+    if len(present) and present.map(lambda value: isinstance(value, list)).any():
+        return "number or list"
+    return "text"

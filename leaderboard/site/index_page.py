@@ -8,14 +8,14 @@ from mobench.core.problem import Problem
 from mobench.core.registry import problems
 from mobench.scoring.provenance import Provenance
 
-from .board import Board, provenance_facts
+from .contender_links import ContenderLink
 from .names import file_stem
 from .output import SiteFolder
 from .pages import Link, Pages
-from .people import Person
 from .pictures import draw_ranking, write_pictures
 from .ranking import Ranking
 from .speed import Speed
+from .suite_view import SuiteView
 
 LEAD = (
     "Optimizers that combine the gradients of several objectives, on the same problems with the same starts, data and "
@@ -25,16 +25,16 @@ LEAD = (
 
 def index_page(
     pages: Pages,
-    boards: Sequence[Board],
+    views: Sequence[SuiteView],
     overall: Ranking | None,
-    persons: Mapping[str, Person],
+    links: Mapping[str, ContenderLink],
     speed: Speed,
     folder: SiteFolder,
 ) -> str:
     """Return the front page."""
     drawn = write_pictures(folder, "all", "All suites", draw_ranking(overall)) if overall else []
-    methods = {person.method: persons[person.method] for person in persons.values()}
-    ids = sorted({problem for board in boards for problem in board.grid.problems.values()})
+    methods = {link.method: links[link.method] for link in links.values()}
+    ids = sorted({problem for view in views for problem in view.numbers.problems.values()})
     return pages.render(
         "index.html",
         "index.html",
@@ -42,26 +42,26 @@ def index_page(
         lead=LEAD,
         ranking=overall
         and {"caption": overall.caption, "rows": overall.rows, "notes": overall.notes, "pictures": drawn},
-        cards=[_card(board) for board in boards],
+        cards=[_card(view) for view in views],
         methods=[methods[name] for name in sorted(methods)],
         problems=[Link(f"problems/{file_stem(id_)}.html", _name(id_)) for id_ in ids],
         speed=speed.shown,
-        provenance=provenance_facts(Provenance.together(board.results.provenance for board in boards)),
+        provenance=Provenance.together(view.results.provenance for view in views).facts(),
     )
 
 
-def _card(board: Board) -> dict[str, object]:
-    suite = board.results.suite
+def _card(view: SuiteView) -> dict[str, object]:
+    suite = view.results.suite
     return {
-        "href": board.href,
+        "href": view.href,
         "title": suite.title,
         "suite": suite.name,
         "profile": suite.profile,
-        "runs": len(board.results.table),
-        "planned": board.results.planned,
-        "failed": board.results.failed,
+        "runs": len(view.results.table),
+        "planned": view.results.planned,
+        "failed": view.results.failed,
         "about": suite.about.strip(),
-        "picture": board.pictures[0] if board.pictures else None,
+        "picture": view.pictures[0] if view.pictures else None,
     }
 
 

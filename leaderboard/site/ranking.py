@@ -13,7 +13,7 @@ from mobench.scoring.indicators.ranks import LEVEL
 from mobench.scoring.standings import Standings, standings
 from mobench.scoring.suite_results import SuiteResults
 
-from .people import Person
+from .contender_links import ContenderLink
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def fullest_profiles(results: Iterable[SuiteResults]) -> list[SuiteResults]:
     return list(chosen.values())
 
 
-def rank(results: Sequence[SuiteResults], persons: Mapping[str, Person]) -> Ranking | None:
+def rank(results: Sequence[SuiteResults], links: Mapping[str, ContenderLink]) -> Ranking | None:
     """Return the standings over these suites, None where no two contenders met."""
     listed = [contest for found in results for contest in found.contests]
     found = standings(listed)
@@ -65,20 +65,20 @@ def rank(results: Sequence[SuiteResults], persons: Mapping[str, Person]) -> Rank
     runs = _counts(results)
     rows = []
     for line in found.frame.to_dict("records"):
-        person = persons[line["contender"]]
+        link = links[line["contender"]]
         ranked = bool(line["ranked"])
         rows.append(
             RankRow(
-                person.name,
-                person.href,
-                person.marker,
-                person.submitted,
+                link.name,
+                link.href,
+                link.marker,
+                link.submitted,
                 rank=f"{line['mean_rank']:.2f}" if ranked else "not ranked",
                 rank_value=repr(float(line["mean_rank"])) if ranked else "",
                 interval=_interval(line["low"], line["high"]) if ranked else "",
                 **{name: int(line[name]) for name in ("wins", "losses", "ties", "contests", "failed_contests")},
-                runs=runs[person.name][0],
-                failed=runs[person.name][1],
+                runs=runs[link.name][0],
+                failed=runs[link.name][1],
             )
         )
     return Ranking(found, _caption(found), rows, _notes(found, listed))

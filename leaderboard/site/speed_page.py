@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from .pages import Pages
 from .pictures import Shown
-from .sparkline import sparkline
 from .speed_records import Machine, Series
 
 PAGE, DATA = "speed/index.html", "speed/records.json"
+WIDTH, HEIGHT, MARGIN = 160, 32, 4
+"""Pixels of a line of values over time."""
 SCALES = {
     "seconds": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
@@ -107,3 +108,22 @@ def _span(machine: Machine) -> dict[str, Any]:
     points = [point for series in machine.series for point in series.points]
     first, last = min(points, key=lambda point: point.date), max(points, key=lambda point: point.date)
     return {"first": first, "last": last, "commits": len({point.commit for point in points})}
+
+
+def sparkline(values: Sequence[float], labels: Sequence[str]) -> Markup:
+    """Draw values from left to right, from zero to the highest, so that a line's height is its size."""
+    top = max(values) or 1.0
+    step = (WIDTH - 2 * MARGIN) / max(1, len(values) - 1)
+    places = [
+        (MARGIN + step * number, HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * max(0.0, value) / top)
+        for number, value in enumerate(values)
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dots = "".join(
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{escape(label)}</title></circle>'
+        for (x, y), label in zip(places, labels, strict=True)
+    )
+    return Markup(
+        f'<svg class="spark" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" aria-hidden="true" '
+        f'focusable="false"><polyline points="{line}"/>{dots}</svg>'
+    )

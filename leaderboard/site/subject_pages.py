@@ -10,13 +10,13 @@ from mobench.core.registry import problems as known_problems
 from mobench.reporting.sheet import number
 
 from ..about import Spread, cost_of, method_card, problem_card
-from .board import Board
+from .contender_links import ContenderLink
 from .download_page import badge_text
-from .loading import stem_of
 from .names import file_stem
 from .pages import Pages
-from .people import Person
 from .ranking import Ranking
+from .reading import stem_of
+from .suite_view import SuiteView
 from .tables import COST_HEADER, COST_NOTES, PlainCell, contenders_table, cost_rows, problems_table
 
 METHOD_COST_HEADER = (
@@ -25,13 +25,13 @@ METHOD_COST_HEADER = (
 
 
 def method_pages(
-    pages: Pages, boards: Sequence[Board], overall: Ranking | None, persons: Mapping[str, Person]
+    pages: Pages, views: Sequence[SuiteView], overall: Ranking | None, links: Mapping[str, ContenderLink]
 ) -> Iterator[tuple[str, str]]:
     """Yield path and text of every method's page."""
-    for method in sorted({person.method for person in persons.values()}):
+    for method in sorted({link.method for link in links.values()}):
         here = f"methods/{file_stem(method)}.html"
-        own = [name for name, person in persons.items() if person.method == method]
-        sections = [section for board in boards if (section := _method_section(board, own, persons)) is not None]
+        own = [name for name, link in links.items() if link.method == method]
+        sections = [section for view in views if (section := _method_section(view, own, links)) is not None]
         ranked = [row for row in overall.rows if row.name in own] if overall else []
         card = method_card(method) if method in known_methods() else None
         yield (
@@ -41,32 +41,34 @@ def method_pages(
                 here,
                 f"{card.title} ({method})" if card and card.title != method else method,
                 kind="method",
-                method=persons[method],
+                method=links[method],
                 card=card,
                 ranked=ranked,
                 ranking_caption=overall.caption if overall else "",
                 badges=_badges(ranked, overall),
                 sections=sections,
                 cost_header=METHOD_COST_HEADER,
-                cost_rows=list(_method_costs(boards, method)),
+                cost_rows=list(_method_costs(views, method)),
                 cost_notes=("Medians over finished runs, quartiles in brackets.", *COST_NOTES),
             ),
         )
 
 
-def problem_pages(pages: Pages, boards: Sequence[Board], persons: Mapping[str, Person]) -> Iterator[tuple[str, str]]:
+def problem_pages(
+    pages: Pages, views: Sequence[SuiteView], links: Mapping[str, ContenderLink]
+) -> Iterator[tuple[str, str]]:
     """Yield path and text of every problem's page."""
-    for problem in sorted({problem for board in boards for problem in board.grid.problems.values()}):
+    for problem in sorted({problem for view in views for problem in view.numbers.problems.values()}):
         here = f"problems/{file_stem(problem)}.html"
         sections = []
-        for board in boards:
-            instances = [instance for instance, id_ in board.grid.problems.items() if id_ == problem]
-            if instances and board.grid.measures:
+        for view in views:
+            instances = [instance for instance, id_ in view.numbers.problems.items() if id_ == problem]
+            if instances and view.numbers.measures:
                 sections.append(
                     {
-                        **_heading(board),
-                        "table": contenders_table(board.grid, persons, instances),
-                        "cost": cost_rows(board.results.where({"problem": problem}).scores),
+                        **_heading(view),
+                        "table": contenders_table(view.numbers, links, instances),
+                        "cost": cost_rows(view.results.where({"problem": problem}).scores),
                     }
                 )
         card = problem_card(problem) if problem in known_problems() else None
@@ -85,34 +87,36 @@ def problem_pages(pages: Pages, boards: Sequence[Board], persons: Mapping[str, P
         )
 
 
-def _heading(board: Board) -> dict[str, Any]:
-    suite = board.results.suite
+def _heading(view: SuiteView) -> dict[str, Any]:
+    suite = view.results.suite
     return {
-        "href": board.href,
+        "href": view.href,
         "title": suite.title,
         "suite": suite.name,
         "profile": suite.profile,
-        "stem": stem_of(board.results).replace(".", "-"),
+        "stem": stem_of(view.results).replace(".", "-"),
     }
 
 
-def _method_section(board: Board, own: Sequence[str], persons: Mapping[str, Person]) -> dict[str, Any] | None:
-    present = [name for name in board.results.order if name in own]
+def _method_section(view: SuiteView, own: Sequence[str], links: Mapping[str, ContenderLink]) -> dict[str, Any] | None:
+    present = [name for name in view.results.order if name in own]
     if not present:
         return None
-    ranked = {row.name: row for row in board.ranking.rows} if board.ranking else {}
+    ranked = {row.name: row for row in view.ranking.rows} if view.ranking else {}
     return {
-        **_heading(board),
+        **_heading(view),
         "ranks": [ranked[name] for name in present if name in ranked],
         "among": sum(1 for row in ranked.values() if row.rank_value),
-        "tables": [problems_table(board.grid, persons[name], name) for name in present] if board.grid.measures else [],
+        "tables": [problems_table(view.numbers, links[name], name) for name in present]
+        if view.numbers.measures
+        else [],
     }
 
 
-def _method_costs(boards: Sequence[Board], method: str) -> Iterator[list[PlainCell]]:
-    for board in boards:
-        suite = board.results.suite
-        for cost in cost_of(board.results.table, method):
+def _method_costs(views: Sequence[SuiteView], method: str) -> Iterator[list[PlainCell]]:
+    for view in views:
+        suite = view.results.suite
+        for cost in cost_of(view.results.table, method):
             yield [
                 PlainCell(f"{suite.name} ({suite.profile})"),
                 PlainCell(cost.problem),

@@ -9,26 +9,26 @@ from mobench.reporting.sheet import Sheet
 from mobench.reporting.sheets import pivot_sheets, published_sheet
 from mobench.scoring.suite_results import SuiteResults
 
-from .board import Board, provenance_facts
+from .contender_links import ContenderLink
 from .pages import Pages
-from .people import Person
+from .suite_view import SuiteView
 from .tables import COST_HEADER, COST_NOTES, contenders_table, cost_rows, sheet_rows
 
 
-def suite_page(pages: Pages, board: Board, persons: Mapping[str, Person]) -> str:
+def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]) -> str:
     """Return the page of one suite under one profile."""
-    results = board.results
+    results = view.results
     suite = results.suite
-    table = contenders_table(board.grid, persons, list(board.grid.instances)) if board.grid.measures else None
+    table = contenders_table(view.numbers, links, list(view.numbers.instances)) if view.numbers.measures else None
     return pages.render(
         "suite.html",
-        board.href,
+        view.href,
         suite.title,
         suite={"name": suite.name, "profile": suite.profile, "about": suite.about.strip()},
-        facts=_facts(board),
+        facts=_facts(view),
         table=table,
-        ranking=board.ranking,
-        pictures=board.pictures,
+        ranking=view.ranking,
+        pictures=view.pictures,
         sheets=[_shown(sheet) for sheet in _sheets(results)],
         cost={
             "name": "cost",
@@ -37,14 +37,14 @@ def suite_page(pages: Pages, board: Board, persons: Mapping[str, Person]) -> str
             "rows": cost_rows(results.scores),
             "notes": COST_NOTES,
         },
-        provenance=provenance_facts(results.provenance),
+        provenance=results.provenance.facts(),
     )
 
 
-def _facts(board: Board) -> str:
-    results = board.results
+def _facts(view: SuiteView) -> str:
+    results = view.results
     seeds = ", ".join(str(seed) for seed in sorted(results.table["seed"].unique()))
-    ids = ", ".join(sorted(set(board.grid.problems.values())))
+    ids = ", ".join(sorted(set(view.numbers.problems.values())))
     state = f"{len(results.table)} of {results.planned} planned runs are stored, {results.failed} of them failed"
     return f"{state}. Problems: {ids}. Seeds: {seeds}."
 

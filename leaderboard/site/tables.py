@@ -11,17 +11,17 @@ from markupsafe import Markup
 
 from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, number, spelled_number
 
-from .grid import Entry, Grid, spelled
-from .loading import stem_of
+from .contender_links import ContenderLink
 from .measures import EXPLANATIONS, Measure
-from .people import Person
+from .reading import stem_of
+from .suite_numbers import Number, SuiteNumbers, spelled
 
 MANY = 9
 """With more columns than this, a page begins with one metric."""
 
 
 @dataclass(frozen=True)
-class GridCell:
+class NumberCell:
     """One number of a table."""
 
     value: str
@@ -37,7 +37,7 @@ class GridCell:
 
 
 @dataclass(frozen=True)
-class GridColumn:
+class NumberColumn:
     """One column: a measure on a problem instance."""
 
     measure: str
@@ -48,25 +48,25 @@ class GridColumn:
 
 
 @dataclass(frozen=True)
-class GridRow:
+class NumberRow:
     """A contender's numbers, or a problem's."""
 
     name: str
     href: str
     marker: Markup
     submitted: str
-    cells: list[GridCell | None]
+    cells: list[NumberCell | None]
 
 
 @dataclass(frozen=True)
-class GridTable:
+class NumberTable:
     """A table whose numbers open."""
 
     id: str
     caption: str
     folder: str
-    columns: list[GridColumn]
-    rows: list[GridRow]
+    columns: list[NumberColumn]
+    rows: list[NumberRow]
     first: str = "method"
     measures: list[tuple[str, str]] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
@@ -83,63 +83,65 @@ class PlainCell:
     strong: bool = False
 
 
-def contenders_table(grid: Grid, persons: Mapping[str, Person], instances: Sequence[str]) -> GridTable:
+def contenders_table(
+    numbers: SuiteNumbers, links: Mapping[str, ContenderLink], instances: Sequence[str]
+) -> NumberTable:
     """Return contenders down, the given problem instances and all measures across."""
-    shorten = _shortener(grid, instances)
+    shorten = _shortener(numbers, instances)
     places = [
         (position, instance)
-        for position in range(len(grid.measures))
+        for position in range(len(numbers.measures))
         for instance in instances
-        if any((position, instance, contender) in grid.entries for contender in grid.results.order)
+        if any((position, instance, contender) in numbers.entries for contender in numbers.results.order)
     ]
     columns = [
-        GridColumn(
+        NumberColumn(
             str(position),
             instance[:16],
-            grid.measures[position].label,
-            shorten(instance) if len(instances) > 1 else _meaning(grid, grid.measures[position]),
-            grid.measures[position].best or "",
+            numbers.measures[position].label,
+            shorten(instance) if len(instances) > 1 else _meaning(numbers, numbers.measures[position]),
+            numbers.measures[position].best or "",
         )
         for position, instance in places
     ]
     rows = []
-    for contender in grid.results.order:
-        cells = [_cell(grid, position, instance, contender) for position, instance in places]
+    for contender in numbers.results.order:
+        cells = [_cell(numbers, position, instance, contender) for position, instance in places]
         if any(cells):
-            rows.append(_row(persons[contender], cells))
+            rows.append(_row(links[contender], cells))
     used = dict.fromkeys(position for position, _ in places)
-    suite = grid.results.suite
+    suite = numbers.results.suite
     caption = f"{suite.title}: " + (
-        grid.instances[instances[0]] if len(instances) == 1 else f"{len(instances)} problems"
+        numbers.instances[instances[0]] if len(instances) == 1 else f"{len(instances)} problems"
     )
-    return GridTable(
-        f"results-{stem_of(grid.results).replace('.', '-')}",
+    return NumberTable(
+        f"results-{stem_of(numbers.results).replace('.', '-')}",
         caption,
-        f"data/{stem_of(grid.results)}/",
+        f"data/{stem_of(numbers.results)}/",
         columns,
         rows,
-        measures=[(str(position), _long_label(grid, grid.measures[position])) for position in used],
+        measures=[(str(position), _long_label(numbers, numbers.measures[position])) for position in used],
         problems=[(instance[:16], shorten(instance)) for instance in instances],
         preferred="0" if len(columns) > MANY and len(used) > 1 else "",
-        notes=_notes(grid, list(used)),
+        notes=_notes(numbers, list(used)),
     )
 
 
-def problems_table(grid: Grid, person: Person, contender: str) -> GridTable:
+def problems_table(numbers: SuiteNumbers, link: ContenderLink, contender: str) -> NumberTable:
     """Return one contender's numbers: problem instances down, measures across."""
-    positions = list(range(len(grid.measures)))
+    positions = list(range(len(numbers.measures)))
     rows = []
-    for instance, label in grid.instances.items():
-        cells = [_cell(grid, position, instance, contender) for position in positions]
+    for instance, label in numbers.instances.items():
+        cells = [_cell(numbers, position, instance, contender) for position in positions]
         if any(cells):
-            rows.append(GridRow(label, "", Markup(), "", cells))
-    suite = grid.results.suite
-    stem = stem_of(grid.results).replace(".", "-")
-    return GridTable(
-        f"{stem}-{grid.results.order.index(contender)}",
-        f"{person.name} in {suite.title} ({suite.name}, profile {suite.profile})",
-        f"data/{stem_of(grid.results)}/",
-        [_column(grid, at) for at in positions],
+            rows.append(NumberRow(label, "", Markup(), "", cells))
+    suite = numbers.results.suite
+    stem = stem_of(numbers.results).replace(".", "-")
+    return NumberTable(
+        f"{stem}-{numbers.results.order.index(contender)}",
+        f"{link.name} in {suite.title} ({suite.name}, profile {suite.profile})",
+        f"data/{stem_of(numbers.results)}/",
+        [_column(numbers, at) for at in positions],
         rows,
         first="problem",
     )
@@ -176,19 +178,19 @@ COST_NOTES = (
 )
 
 
-def _row(person: Person, cells: list[GridCell | None]) -> GridRow:
-    return GridRow(person.name, person.href, person.marker, person.submitted, cells)
+def _row(link: ContenderLink, cells: list[NumberCell | None]) -> NumberRow:
+    return NumberRow(link.name, link.href, link.marker, link.submitted, cells)
 
 
-def _cell(grid: Grid, position: int, instance: str, contender: str) -> GridCell | None:
-    entry = grid.entries.get((position, instance, contender))
+def _cell(numbers: SuiteNumbers, position: int, instance: str, contender: str) -> NumberCell | None:
+    entry = numbers.entries.get((position, instance, contender))
     if entry is None:
         return None
-    measure = grid.measures[position]
+    measure = numbers.measures[position]
     mean, ends = spelled(entry, measure)
     published = "" if entry.published is None else spelled_number(entry.published / measure.unit, measure.decimals)
-    file = grid.files[instance, contender]
-    return GridCell(
+    file = numbers.files[instance, contender]
+    return NumberCell(
         value="" if entry.failed else repr(entry.spread[0] / measure.unit),
         mean=mean,
         interval=ends,
@@ -196,39 +198,39 @@ def _cell(grid: Grid, position: int, instance: str, contender: str) -> GridCell 
         remark=_remark(entry),
         class_="failed" if entry.failed else "best" if entry.best else "",
         file=file,
-        key=f"{stem_of(grid.results)}/{file}",
+        key=f"{stem_of(numbers.results)}/{file}",
         position=position,
     )
 
 
-def _remark(entry: Entry) -> str:
+def _remark(entry: Number) -> str:
     if entry.failed or not entry.missing:
         return ""
     return f"{len(entry.values)} of {len(entry.values) + entry.missing} seeds"
 
 
-def _shortener(grid: Grid, instances: Sequence[str]) -> Callable[[str], str]:
+def _shortener(numbers: SuiteNumbers, instances: Sequence[str]) -> Callable[[str], str]:
     """Return how instances are named: without the problem's name where all are of one problem."""
-    one = len({grid.problems[instance] for instance in instances}) == 1
+    one = len({numbers.problems[instance] for instance in instances}) == 1
 
     def shorten(instance: str) -> str:
-        label = grid.instances[instance]
+        label = numbers.instances[instance]
         return label.partition(": ")[2] or label if one else label
 
     return shorten
 
 
-def _notes(grid: Grid, positions: Sequence[int]) -> list[str]:
+def _notes(numbers: SuiteNumbers, positions: Sequence[int]) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for position in positions:
-        kinds.setdefault(grid.measures[position].kind, []).append(grid.measures[position].label)
+        kinds.setdefault(numbers.measures[position].kind, []).append(numbers.measures[position].label)
     notes = [f"{', '.join(labels)}: {EXPLANATIONS[kind]}." for kind, labels in kinds.items()]
-    if any(entry.spread[1] is not None for entry in grid.entries.values() if not entry.failed):
+    if any(entry.spread[1] is not None for entry in numbers.entries.values() if not entry.failed):
         notes += [INTERVALS, MARKED.replace("Bold", "Shaded")]
     else:
         notes.append("Shaded: the best. One seed says nothing about noise.")
-    sources = dict.fromkeys(entry.source for entry in grid.entries.values() if entry.source)
-    remarks = dict.fromkeys(entry.note for entry in grid.entries.values() if entry.note)
+    sources = dict.fromkeys(entry.source for entry in numbers.entries.values() if entry.source)
+    remarks = dict.fromkeys(entry.note for entry in numbers.entries.values() if entry.note)
     return [*notes, *(f"Published: {text}" for text in (*sources, *remarks))]
 
 
@@ -240,17 +242,17 @@ def _sort_value(text: str) -> str | None:
     return repr(value) if math.isfinite(value) else ""
 
 
-def _column(grid: Grid, position: int) -> GridColumn:
-    measure = grid.measures[position]
-    return GridColumn(str(position), "", measure.label, _meaning(grid, measure), measure.best or "")
+def _column(numbers: SuiteNumbers, position: int) -> NumberColumn:
+    measure = numbers.measures[position]
+    return NumberColumn(str(position), "", measure.label, _meaning(numbers, measure), measure.best or "")
 
 
-def _meaning(grid: Grid, measure: Measure) -> str:
+def _meaning(numbers: SuiteNumbers, measure: Measure) -> str:
     """Return the metric in words where the label does not say it."""
-    words = grid.results.metrics[measure.metric].heading
+    words = numbers.results.metrics[measure.metric].heading
     return "" if words in (measure.label, measure.label.partition(" (")[0]) else words
 
 
-def _long_label(grid: Grid, measure: Measure) -> str:
-    meaning = _meaning(grid, measure)
+def _long_label(numbers: SuiteNumbers, measure: Measure) -> str:
+    meaning = _meaning(numbers, measure)
     return f"{measure.label}: {meaning}" if meaning else measure.label

@@ -44,7 +44,7 @@ def suite_sheets(results: SuiteResults) -> list[Sheet]:
 
 def heading(metric: Metric) -> str:
     """Return a metric as the head of a column: its label, unit and the way it is better."""
-    return metric.axis + ARROWS[metric.better]
+    return metric.heading + ARROWS[metric.better]
 
 
 def methods_sheet(results: SuiteResults) -> Sheet:

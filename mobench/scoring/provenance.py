@@ -42,6 +42,24 @@ class Provenance:
         self.first = min(filter(None, (self.first, record.started)))
         self.last = max(self.last, record.finished)
 
+    def facts(self) -> list[tuple[str, list[str]]]:
+        """Return where results come from, as terms and descriptions."""
+
+        def counted(counts: dict[str, int]) -> list[str]:
+            return [f"{key} ({count} runs)" for key, count in sorted(counts.items(), key=lambda item: -item[1])]
+
+        rows = [
+            ("mobench", counted(self.versions)),
+            ("commit", counted(self.commits)),
+            ("libraries", counted(self.libraries)),
+            ("machines", counted(self.machines)),
+            ("ran", [f"{_minute(self.first)} to {_minute(self.last)}"] if self.first else []),
+        ]
+        notes = (
+            ["A plus after a commit: the sources differed from it."] if any("+" in key for key in self.commits) else []
+        )
+        return [(term, entries) for term, entries in [*rows, ("", notes)] if entries]
+
     @classmethod
     def together(cls, parts: Iterable[Provenance]) -> Provenance:
         """Return what several suites have in common."""
@@ -57,3 +75,7 @@ class Provenance:
 
 def _count(counts: dict[str, int], key: str, by: int = 1) -> None:
     counts[key] = counts.get(key, 0) + by
+
+
+def _minute(stamp: str) -> str:
+    return f"{stamp[:10]} {stamp[11:16]} UTC"

@@ -10,7 +10,9 @@ from typing import Any
 import pandas as pd
 
 from mobench.core.problem import Problem
+from mobench.core.registry import problems
 from mobench.core.spec import RunSpec
+from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
@@ -68,7 +70,7 @@ class SuiteResults:
         return cls(
             suite=suite,
             table=table,
-            problems={instance_of(spec): spec.build_problem() for spec in specs.values()},
+            problems=_Problems(suite, specs.values()),
             records=records,
             planned=len(table) if planned is None else planned,
             selection=selection,
@@ -162,6 +164,20 @@ class SuiteResults:
         """Return the table with a column `panel`: the instance's name without the setting that is an axis."""
         merged = self.table.assign(**{setting: 0})
         return self.table.assign(panel=self.table["instance"].map(instance_labels(merged)))
+
+
+class _Problems(dict[str, Problem]):
+    """Problems by instance; asking for one whose code is not here says how to give it."""
+
+    def __init__(self, suite: Suite, specs: Iterable[RunSpec]) -> None:
+        self._suite = suite.name
+        self._ids = {instance_of(spec): spec.problem for spec in specs}
+        super().__init__({instance_of(spec): spec.build_problem() for spec in specs if spec.problem in problems()})
+
+    def __missing__(self, instance: str) -> Problem:
+        raise UserError(
+            f"{self._suite}: the problem '{self._ids[instance]}' is not known here; plugins=PATH names its file"
+        )
 
 
 def _noting(records: Iterable[RunRecord], specs: dict[Any, RunSpec]) -> Iterator[RunRecord]:

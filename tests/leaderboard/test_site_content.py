@@ -17,6 +17,7 @@ import pytest
 
 from mobench.cli import main
 from mobench.leaderboard.site.pages import POLICY
+from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.results_table import results_table
 from mobench.store.folder import Store
 from tests.leaderboard.conftest import HOSTILE_METHOD, SUBMITTER, RealSite, mobench
@@ -75,7 +76,7 @@ def test_a_spreadsheet_meets_no_formula(site: RealSite) -> None:
     from mobench.leaderboard.site.downloads import result_files
 
     table = pd.DataFrame({"id": ["a", "b"], "error": ["=1+1", None], "x": [-1.5, 2.0], "list": [[1, 2], 3.0]})
-    files = dict(result_files(table))
+    files = dict(result_files(table, MetricCatalog()))
     read = pd.read_csv(io.BytesIO(files["results.csv"]))
     assert read["error"][0] == "'=1+1" and read["x"][0] == -1.5
     assert pd.read_parquet(io.BytesIO(files["results.parquet"]))["list"].tolist() == ["[1,2]", "3.0"]

@@ -10,12 +10,12 @@ import pytest
 
 from mobench.errors import UserError
 from mobench.leaderboard.site.details import details
-from mobench.leaderboard.site.grid import Grid, make_grid
-from mobench.leaderboard.site.loading import SuiteResults, read_results
 from mobench.leaderboard.site.ranking import fullest_profiles
+from mobench.leaderboard.site.reading import read_results
 from mobench.leaderboard.site.speed import read_speed
 from mobench.leaderboard.site.submissions import Submitted
-from mobench.scoring.hypervolumes import hypervolume_frame
+from mobench.leaderboard.site.suite_numbers import SuiteNumbers, suite_numbers
+from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
 from tests.leaderboard.conftest import RealSite
 
@@ -34,12 +34,12 @@ def _read(site: RealSite) -> list[SuiteResults]:
 
 
 @pytest.fixture
-def grid(escape: SuiteResults) -> Grid:
-    return make_grid(escape)
+def grid(escape: SuiteResults) -> SuiteNumbers:
+    return suite_numbers(escape)
 
 
-def test_hypervolumes_and_marks_are_those_of_the_report(escape: SuiteResults, grid: Grid) -> None:
-    frame = hypervolume_frame(escape.table)
+def test_hypervolumes_and_marks_are_those_of_the_report(escape: SuiteResults, grid: SuiteNumbers) -> None:
+    frame = escape.hypervolumes
     position = [measure.metric for measure in grid.measures].index("hypervolume")
     lines = frame[frame["form"] == "frozen"].to_dict("records")
     assert len(lines) == 12
@@ -48,7 +48,7 @@ def test_hypervolumes_and_marks_are_those_of_the_report(escape: SuiteResults, gr
         assert entry.spread[0] == line["mean"] and entry.best == line["best"]
 
 
-def test_what_opens_repeats_the_stored_runs(escape: SuiteResults, grid: Grid) -> None:
+def test_what_opens_repeats_the_stored_runs(escape: SuiteResults, grid: SuiteNumbers) -> None:
     position = [measure.metric for measure in grid.measures].index("loss/wells")
     for instance, contender, detail in details(grid):
         runs = escape.table[(escape.table["instance"] == instance) & (escape.table["contender"] == contender)]
@@ -94,7 +94,7 @@ def test_a_table_of_peers_is_checked(tmp_path: Path) -> None:
 
 def test_submitted_runs_of_a_method_that_is_there_already_are_left_out_aloud(site: RealSite) -> None:
     store = Store(site.results)
-    ids = store.members("plane", "quick")
+    ids = store.find_manifests(["plane"], "quick")[0].runs
     records = tuple(record for record in store.records(ids) if record.spec.method.startswith("pcd@"))
     sent = {("plane", "quick"): [Submitted("plane", "quick", records, {"pcd": "Eve"})]}
     said: list[str] = []

@@ -15,9 +15,9 @@ import pytest
 from mobench.cli.run import KEYS
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
-from mobench.leaderboard.site.badge import badge
 from mobench.leaderboard.site.commands import reproduce_commands, spelled_value
 from mobench.leaderboard.site.documents import rendered
+from mobench.leaderboard.site.download_page import badge
 from mobench.leaderboard.site.downloads import bibtex
 from mobench.leaderboard.site.names import file_stem
 from mobench.leaderboard.site.output import MARKER, check_place, replacing

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from mobench.errors import UserError
-from mobench.leaderboard.site.sparkline import HEIGHT, MARGIN, sparkline
-from mobench.leaderboard.site.speed_page import spelled
+from mobench.leaderboard.site.speed_page import HEIGHT, MARGIN, sparkline, spelled
 from mobench.leaderboard.site.speed_records import read_records
 from tests.leaderboard.conftest import RealSite
 from tests.leaderboard.speed_history import COMMITS

@@ -14,7 +14,7 @@ from .names import file_stem
 
 
 @dataclass(frozen=True)
-class Person:
+class ContenderLink:
     """A row's name as the pages show it."""
 
     name: str
@@ -25,7 +25,7 @@ class Person:
     """Who sent the method's runs in; empty for the project's own."""
 
 
-def people(results: Iterable[SuiteResults]) -> dict[str, Person]:
+def contender_links(results: Iterable[SuiteResults]) -> dict[str, ContenderLink]:
     """Return every contender of the site, and every method, each with the same marker wherever it appears."""
     methods: dict[str, str] = {}
     submitted: dict[str, str] = {}
@@ -38,7 +38,7 @@ def people(results: Iterable[SuiteResults]) -> dict[str, Person]:
         methods.setdefault(method, method)
     drawn = markers(sorted(methods))
     return {
-        name: Person(
+        name: ContenderLink(
             name,
             method,
             drawn[name],

@@ -24,7 +24,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Entry:
+class Number:
     """One number, with everything that a reader needs to doubt it."""
 
     values: Mapping[int, float]
@@ -52,14 +52,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Grid:
+class SuiteNumbers:
     """The table of a suite: contenders down, problem instances and measures across."""
 
     results: SuiteResults
     measures: tuple[Measure, ...]
     instances: Mapping[str, str]
     """Labels of the problem instances, in order."""
-    entries: Mapping[tuple[int, str, str], Entry] = field(repr=False)
+    entries: Mapping[tuple[int, str, str], Number] = field(repr=False)
     """By position of the measure, instance and contender; none where the contender did not run."""
 
     @cached_property
@@ -80,14 +80,14 @@ class Grid:
         return dict(zip(first["instance"], first["problem"], strict=True))
 
 
-def make_grid(results: SuiteResults) -> Grid:
+def suite_numbers(results: SuiteResults) -> SuiteNumbers:
     """Compute every number of a suite's table."""
     table = results.table
     first = table.drop_duplicates("instance")
     instances = dict(zip(first["instance"], first["instance_label"], strict=True))
     measures = measures_of(results)
     published = load_published(results.suite.published_tables)
-    entries: dict[tuple[int, str, str], Entry] = {}
+    entries: dict[tuple[int, str, str], Number] = {}
     for position, measure in enumerate(measures):
         for (instance, contender), entry in _entries(measure, results, published).items():
             entries[position, instance, contender] = entry
@@ -97,7 +97,7 @@ def make_grid(results: SuiteResults) -> Grid:
         if any(not entry.failed for key, entry in entries.items() if key[0] == position)
     ]
     renumbered = {old: new for new, old in enumerate(kept)}
-    return Grid(
+    return SuiteNumbers(
         results,
         tuple(measures[position] for position in kept),
         instances,
@@ -105,7 +105,7 @@ def make_grid(results: SuiteResults) -> Grid:
     )
 
 
-def spelled(entry: Entry, measure: Measure) -> tuple[str, str]:
+def spelled(entry: Number, measure: Measure) -> tuple[str, str]:
     """Return the number and its interval as texts, the interval empty where there is none."""
     if entry.failed:
         return "failed", ""
@@ -117,10 +117,10 @@ def spelled(entry: Entry, measure: Measure) -> tuple[str, str]:
     return text, "" if ends == [text, text] else f"[{ends[0]}, {ends[1]}]"
 
 
-def _entries(measure: Measure, results: SuiteResults, published: Sequence[PublishedValue]) -> dict[Key, Entry]:
+def _entries(measure: Measure, results: SuiteResults, published: Sequence[PublishedValue]) -> dict[Key, Number]:
     if measure.criterion is not None:
         return _chosen(measure, results.table, published)
-    found: dict[Key, Entry] = {}
+    found: dict[Key, Number] = {}
     for instance, members in results.table.groupby("instance", sort=False):
         front = measure.kind == "front"
         values = _front(results, str(instance), members) if front else _sweep_means(members, measure.metric)
@@ -130,11 +130,11 @@ def _entries(measure: Measure, results: SuiteResults, published: Sequence[Publis
         best = best_and_tied(values, measure.best) if measure.best else set()
         for contender, by_seed in values.items():
             missing = seeds - len(by_seed)
-            found[str(instance), contender] = Entry(by_seed, contender in best and not missing, missing=missing)
+            found[str(instance), contender] = Number(by_seed, contender in best and not missing, missing=missing)
     return found
 
 
-def _chosen(measure: Measure, table: pd.DataFrame, published: Sequence[PublishedValue]) -> dict[Key, Entry]:
+def _chosen(measure: Measure, table: pd.DataFrame, published: Sequence[PublishedValue]) -> dict[Key, Number]:
     assert measure.criterion is not None
     row = SelectedRow(measure.label, measure.criterion, measure.unit, measure.decimals)
     frame = selected_frame([row], table, published)
@@ -145,10 +145,10 @@ def _chosen(measure: Measure, table: pd.DataFrame, published: Sequence[Published
     return {(line["instance"], line["contender"]): _entry(line, values) for line in frame.to_dict("records")}
 
 
-def _entry(line: Mapping[Any, Any], values: Mapping[str, Mapping[int, float]]) -> Entry:
+def _entry(line: Mapping[Any, Any], values: Mapping[str, Mapping[int, float]]) -> Number:
     configuration = line["configuration"] if isinstance(line["configuration"], str) else None
     by_seed = values.get(configuration, {}) if configuration else {}
-    return Entry(
+    return Number(
         values={seed: value for seed, value in by_seed.items() if math.isfinite(value)},
         best=bool(line["best"]),
         configuration=configuration,

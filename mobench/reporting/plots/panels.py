@@ -12,7 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .style import Style, method_styles
+from mobench.core.about import Look
+
+from .style import method_styles
 
 ACROSS = 4
 """How many panels stand side by side."""
@@ -74,7 +76,7 @@ def add_legend(figure: Figure, frame: pd.DataFrame) -> None:
     figure.legend(handles=handles, loc="outside right upper")
 
 
-def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Style]) -> None:
+def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Look]) -> None:
     """Draw `mean` against `x` as one line per contender, with a band from `low` to `high`."""
     seaborn.lineplot(
         data=frame, x=x, y="mean", hue="contender", style="contender", ax=axis, estimator=None, legend=False,

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const UNIT = 100; // drawing units in one unit of length
+  const UNIT = 130; // drawing units in one unit of length
   const HALF = 300; // half the side of the picture
   const EDGE = HALF - 16; // where arrows that leave the picture end
   const EQUAL_LENGTH = 1.5;

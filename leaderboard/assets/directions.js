@@ -237,6 +237,7 @@
     if (!knob) continue;
     const read = () => {
       entry.chosen = Number(knob.value);
+      if (knob.type !== "range") return;
       root.querySelector(`output[for="${knob.id}"]`).textContent = entry.values[entry.chosen];
       knob.setAttribute("aria-valuetext", entry.values[entry.chosen]);
     };

@@ -110,7 +110,7 @@ def _card(id_: str, plugin: type[Method] | type[Problem]) -> Card:
         reference=str(reference),
         link=reference.link if isinstance(reference, Reference) else "",
         settings=tuple(
-            SettingRow(name, _spelled(setting.default), setting.accepted, setting.meaning)
+            SettingRow(name, spelled(setting.default), setting.accepted, setting.meaning)
             for name, setting in plugin.settings.items()
         ),
     )
@@ -154,5 +154,6 @@ def _block(piece: str) -> Block:
     return Block(Markup(re.sub("`([^`]+)`", r"<code>\1</code>", text)), preformatted=False)
 
 
-def _spelled(value: Any) -> str:
+def spelled(value: Any) -> str:
+    """Return a value as it is written after `key=`."""
     return "–" if value is None else spelled_value(value).strip('"')

@@ -22,9 +22,8 @@ from markupsafe import Markup
 from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
 from mobench.core.registry import methods
 from mobench.core.settings import Choice, Flag, Real, Setting
-from mobench.errors import UserError
 
-from .commands import spelled_value
+from .cards import spelled
 from .markers import mark_class, markers
 from .names import file_stem
 from .output import SiteFolder
@@ -54,6 +53,8 @@ class Knob:
     values: list[str]
     chosen: int
     """The place of the default."""
+    slides: bool
+    """Whether the values are numbers."""
 
 
 @dataclass(frozen=True)
@@ -93,35 +94,42 @@ def _contenders(names: Iterable[str]) -> Iterator[tuple[str, tuple[type[Method],
         method, _, form = name.partition("(")
         settings = dict(part.partition("=")[::2] for part in form.removesuffix(")").split(", ") if part)
         if name in known:
-            yield name, (known[name], {})
-        elif method in known and settings.keys() <= known[method].settings.keys():
+            method, settings = name, {}
+        if method in known and _made(known[method], settings) is not None:
             yield name, (known[method], settings)
+
+
+def _made(method: type[Method], settings: Mapping[str, Any]) -> Method | None:
+    """Return the method with these settings, None where it does not accept them."""
+    try:
+        return method(**settings)
+    except Exception:  # noqa: BLE001 - a plugin may refuse by any error
+        return None
 
 
 def _tables(method: type[Method], settings: Mapping[str, str]) -> tuple[Knob | None, list[Table]]:
     """Return the knob and a table for each of its values; without a knob one table."""
     name, setting = next(((name, one) for name, one in method.settings.items() if name not in settings), ("", None))
-    found: dict[str, Table] = {}
-    for value in _values(setting) if setting else ():
-        try:
-            found[spelled_value(value).strip('"')] = weights_table(method(**settings, **{name: value}))
-        except UserError:
-            continue  # not accepted together with the other settings
-    tables = list(found.values()) or [weights_table(method(**settings))]
-    if setting is None or all(np.array_equal(one, tables[0], equal_nan=True) for one in tables):
-        return None, tables[:1]
-    chosen = list(found).index(spelled_value(setting.default).strip('"'))
-    return Knob(name, setting.meaning, list(found), chosen), tables
+    if setting is None:
+        return None, [weights_table(method(**settings))]
+    made = {spelled(value): _made(method, {**settings, name: value}) for value in _values(setting)}
+    tables = {value: weights_table(one) for value, one in made.items() if one is not None}
+    default = tables[spelled(setting.default)]
+    if all(np.array_equal(one, default, equal_nan=True) for one in tables.values()):
+        return None, [default]
+    chosen = list(tables).index(spelled(setting.default))
+    return Knob(name, setting.meaning, list(tables), chosen, isinstance(setting, Real)), list(tables.values())
 
 
 def _values(setting: Setting) -> list[Any]:
     """Return some values of a setting, its default among them.
 
-    A number between two bounds: both and three between them; without an upper bound: the default, doubled and halved.
+    Of words the first; of a number between two bounds both, and three between them; of another number the default,
+    doubled and halved.
     """
     default = setting.default
     if isinstance(setting, Choice):
-        return list(setting.choices)
+        return sorted(setting.choices, key=lambda word: word != default)[:VALUES]
     if isinstance(setting, Flag):
         return [False, True]
     if not isinstance(setting, Real) or isinstance(default, tuple):

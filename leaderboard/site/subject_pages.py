@@ -51,7 +51,7 @@ def method_pages(
                 sections=sections,
                 cost_header=METHOD_COST_HEADER,
                 cost_rows=list(_method_costs(boards, method)),
-                cost_notes=("Medians over finished runs, quartiles in brackets.", *COST_NOTES),
+                cost_notes=("Of finished runs, with quartiles in brackets.", *COST_NOTES),
             ),
         )
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from mobench.core.settings import Configurable
 from mobench.errors import UserError
 
 MARKERS = ("o", "s", "^", "v", "<", ">", "D", "d", "P", "X", "p", "h", "H", "8", "*")
@@ -68,7 +69,7 @@ class Look:
         return (0, self.dash) if self.dash else "-"
 
 
-class Described:
+class Described(Configurable):
     """A class whose page on the leaderboard is made from what it says itself; a derived class speaks for itself."""
 
     title: ClassVar[str] = ""

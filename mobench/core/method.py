@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.core.about import Described, Look
-from mobench.core.settings import Configurable
 from mobench.errors import MethodError, NonFiniteError
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class Step:
         self.notes.update(diagnostics)
 
 
-class Method(Described, Configurable, ABC):
+class Method(Described, ABC):
     """A gradient-combining method. Subclasses must define `weights`; all else is optional."""
 
     name: ClassVar[str] = ""

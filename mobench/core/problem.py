@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.core.about import Described
-from mobench.core.settings import Configurable, Integer, Setting
+from mobench.core.settings import Integer, Setting
 from mobench.core.streams import Streams
 from mobench.errors import UserError
 
@@ -33,7 +33,7 @@ class Bounds:
     reference: tuple[float, ...]
 
 
-class Problem(Described, Configurable, ABC):
+class Problem(Described, ABC):
     """A family of seeded multi-objective problems. The primary objective comes first."""
 
     id: ClassVar[str] = ""

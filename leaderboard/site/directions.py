@@ -82,7 +82,7 @@ def directions_page(pages: Pages, names: Iterable[str], folder: SiteFolder) -> s
         values = knob.values if knob else []
         content = {"values": values, "tables": [base64.b64encode(one.tobytes()).decode() for one in tables]}
         folder.write(script, script_of(f"directions/{file_stem(name)}", content))
-        label = name.replace(method.name, method.title, 1)
+        label = method.title if name == method.name else f"{method.title} {name.removeprefix(method.name)}"
         rows.append(Row(file_stem(name), label, drawn[name], mark_class(name), script, knob))
     return pages.render("directions.html", "directions.html", "What each method does", rows=rows, grid=GRID)
 

@@ -22,12 +22,12 @@ DASH = (4.0, 1.5)
 FURTHER = (
     Look("#00838F", "#00949F", "p", DASH),
     Look("#F0503F", "#FF5A4B", "h", DASH),
-    Look("#A07800", "#A88000", ">", DASH),
+    Look("#5F9A8B", "#69A596", "<", DASH),
     Look("#C32DC3", "#CE45CE", "*", DASH),
     Look("#767676", "#8C8C8C", "d", DASH),
     Look("#8C7CF0", "#A596FF", "8", DASH),
     Look("#5C8A00", "#659600", "H", DASH),
-    Look("#5F9A8B", "#69A596", "<", DASH),
+    Look("#A07800", "#A88000", ">", DASH),
 )
 """For methods that state no look of their own, and for a method's other forms: dashed, each with its own marker."""
 

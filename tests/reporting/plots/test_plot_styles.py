@@ -74,9 +74,12 @@ def test_a_new_method_looks_the_same_whoever_stands_beside_it():
 
 
 def test_another_form_of_a_method_has_a_look_of_its_own():
-    styles = method_styles(["ws", "ws(form=penalty)"])
-    assert styles["ws"] == methods()["ws"].look
-    assert styles["ws(form=penalty)"] in FURTHER
+    styles = method_styles([*SHIPPED, "ws(form=penalty)"])
+    form = styles.pop("ws(form=penalty)")
+    assert styles == stated_looks() and form in FURTHER
+    for shade in ("color", "on_dark"):
+        other = lab(linear(getattr(form, shade)))
+        assert min(np.linalg.norm(other - lab(linear(getattr(look, shade)))) for look in styles.values()) > 30
 
 
 def test_new_methods_differ_from_each_other_as_long_as_looks_last():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
@@ -16,9 +17,13 @@ from mobench.solvers import nash_bargain
 
 @register
 class AuxiNash(Method):
-    """Asymmetric bargaining over the direction: maximise Σ_i p_i log(g_i·d) over bounded d.
+    """The asymmetric Nash bargaining solution between the objectives.
 
-    The solution is d = Σ_i α_i g_i with α > 0 and
+    Each objective is a party that bargains over the direction. The Nash solution maximises the weighted
+    sum of the logarithms of all parties' progress, so that every objective descends and none is
+    starved. The weights are the bargaining powers; the primary's power p is the knob.
+
+    The solution of max Σ_i p_i log(g_i·d) over bounded d is d = Σ_i α_i g_i with α > 0 and
 
         G α = p ⊘ α,        p = (p, (1−p)/(K−1), …, (1−p)/(K−1)),
 
@@ -35,10 +40,27 @@ class AuxiNash(Method):
     With one objective d = g_1 / ‖g_1‖.
     """
 
-    reference = (
-        "A. Shamsian, A. Navon, N. Glazer, K. Kawaguchi, G. Chechik and E. Fetaya (2023). "
-        "Auxiliary Learning as an Asymmetric Bargaining Game. ICML."
+    title = "AuxiNash"
+    formulas = (
+        Formula(
+            r"\underset{d}{\text{max}}\ \sum_i p_i \,\log\left(g_i \cdot d\right), \quad \lVert d \rVert \le 1",
+            "The bargain",
+        ),
+        Formula(
+            r"d = \sum_i \alpha_i g_i, \quad \sum_j \left(g_i \cdot g_j\right) \alpha_j = \frac{p_i}{\alpha_i}, "
+            r"\quad \alpha > 0",
+            "Its solution",
+        ),
+        Formula(r"p = \left(p, \frac{1-p}{K-1}, \dots, \frac{1-p}{K-1}\right)", "The powers"),
     )
+    reference = Reference(
+        "A. Shamsian, A. Navon, N. Glazer, K. Kawaguchi, G. Chechik and E. Fetaya",
+        "Auxiliary Learning as an Asymmetric Bargaining Game",
+        "ICML",
+        2023,
+        "https://arxiv.org/abs/2301.13501",
+    )
+    look = Look("#AE87B5", "#CDA6D7", "X")
 
     p: float = real(
         0.5, low=0.0, high=1.0, low_open=True, high_open=True, meaning="the primary's power; the rest is shared"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import register
 from mobench.core.settings import choice, real
@@ -14,22 +15,44 @@ from mobench.solvers import conflict_averse
 
 @register
 class CAGrad(Method):
-    """Maximise the worst objective's progress near the mean gradient g_0 = (1/K) Σ_i g_i:
+    """Conflict-averse gradient descent: near the mean gradient, the best for whoever gains least.
+
+    Within a ball around the mean gradient it takes the direction that is best for the objective that
+    gains least. The radius c of the ball, relative to the mean gradient's length, is the knob. At c = 0
+    it is plain descent on the mean loss, and for c < 1 it stops exactly where that stops.
+
+    With the mean gradient g_0 = (1/K) Σ_i g_i,
 
         d = argmax_d min_i g_i·d    s.t.  ‖d − g_0‖ ≤ c ‖g_0‖.
 
     By duality d = g_0 + c ‖g_0‖ g_w / ‖g_w‖ with g_w = Σ_i w_i g_i and w the minimiser of
-    g_w·g_0 + c ‖g_0‖ ‖g_w‖ over the simplex. c = 0 is the mean gradient; for c < 1 the fixed points
-    are those of the mean gradient. At g_0 = 0 the ball is a point and d = 0.
+    g_w·g_0 + c ‖g_0‖ ‖g_w‖ over the simplex. At g_0 = 0 the ball is a point and d = 0.
 
     Scale: (1 − c) ‖g_0‖ ≤ ‖d‖ ≤ (1 + c) ‖g_0‖, about 1/K of PCGrad's sum. `rescale` divides d by
     1 + c² or 1 + c, as published code does. With one objective d = (1 + c) g_1 before rescaling.
     """
 
-    reference = (
-        "B. Liu, X. Liu, X. Jin, P. Stone and Q. Liu (2021). "
-        "Conflict-Averse Gradient Descent for Multi-task Learning. NeurIPS."
+    title = "CAGrad"
+    formulas = (
+        Formula(
+            r"d = \underset{d}{\text{arg max}}\ \underset{i}{\text{min}}\ g_i \cdot d \quad \text{subject to} "
+            r"\quad \lVert d - g_0 \rVert \le c \lVert g_0 \rVert",
+            "The direction",
+        ),
+        Formula(r"g_0 = \frac{1}{K} \sum_i g_i", "The mean gradient"),
+        Formula(
+            r"d = g_0 + c \lVert g_0 \rVert \frac{g_w}{\lVert g_w \rVert}, \quad g_w = \sum_i w_i g_i",
+            "In its dual form",
+        ),
     )
+    reference = Reference(
+        "B. Liu, X. Liu, X. Jin, P. Stone and Q. Liu",
+        "Conflict-Averse Gradient Descent for Multi-task Learning",
+        "NeurIPS",
+        2021,
+        "https://arxiv.org/abs/2110.14048",
+    )
+    look = Look("#A80300", "#C32106", "v")
 
     c: float = real(0.4, low=0.0, high=1.0, high_open=True, meaning="radius of the ball, relative to ‖g_0‖")
     rescale: str = choice("none", ("none", "1+c^2", "1+c"), meaning="what the update is divided by")

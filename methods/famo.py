@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
@@ -19,7 +20,14 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 @register
 class FAMO(Method):
-    """Fast adaptive multitask optimization. With the gaps x_i = ℓ_i − b_i and z = softmax(ξ),
+    """Fast adaptive multitask optimization: balance how fast the logarithms of the losses fall.
+
+    It looks at the losses alone, before and after each step, and gives more weight to objectives that
+    fell slower than the average. A step needs one backward pass of the weighted loss and one more
+    forward pass. Losses are measured from their lower bounds. The decay γ of its internal state ξ is
+    the knob.
+
+    With the gaps x_i = ℓ_i − b_i and z = softmax(ξ),
 
         w_i = (z_i / x_i) / Σ_j (z_j / x_j),     d = Σ_i w_i g_i,
 
@@ -27,22 +35,38 @@ class FAMO(Method):
     show how fast each log-gap fell, δ_i = log x_i − log x_i⁺, and ξ takes one Adam step (learning
     rate 0.025, β = (0.9, 0.999), ε = 1e-8, ξ_0 = 0) along
 
-        J(ξ)ᵀ δ + γ ξ,     (Jᵀδ)_i = z_i (δ_i − Σ_j z_j δ_j),
+        J(ξ)ᵀ δ + γ ξ,     (Jᵀδ)_i = z_i (δ_i − Σ_j z_j δ_j).
 
-    so that an objective that fell slower than the average gains weight. γ is Adam's classical weight
-    decay, added to the gradient.
+    γ is Adam's classical weight decay, added to the gradient.
 
     b_i is the objective's stated lower bound, and `unknown_bound` where none is stated (0: the
     paper's assumption of non-negative losses). A gap is never below `floor`; a loss at or below its
     bound then takes nearly all the weight and δ_i = 0, and the steps on which this happens are
     counted in the run's diagnostics as `floored`.
 
-    Reads only losses: one backward pass of the weighted loss, and one more forward pass.
-
     Scale: weights are positive and sum to one; with one objective w = 1.
     """
 
-    reference = "B. Liu, Y. Feng, P. Stone and Q. Liu (2023). FAMO: Fast Adaptive Multitask Optimization. NeurIPS."
+    title = "FAMO"
+    formulas = (
+        Formula(
+            r"w_i = \frac{z_i / x_i}{\sum_j z_j / x_j}, \quad z = \text{softmax}(\xi), \quad x_i = \ell_i - b_i",
+            "The weights",
+        ),
+        Formula(
+            r"\delta_i = \log\,x_i - \log\,x_i^{+}, \quad "
+            r"z_i \left(\delta_i - \sum_j z_j \delta_j\right) + \gamma \xi_i",
+            "After the update, ξ takes an Adam step along",
+        ),
+    )
+    reference = Reference(
+        "B. Liu, Y. Feng, P. Stone and Q. Liu",
+        "FAMO: Fast Adaptive Multitask Optimization",
+        "NeurIPS",
+        2023,
+        "https://arxiv.org/abs/2306.03792",
+    )
+    look = Look("#485FF4", "#5469FE", "P")
 
     gamma: float = real(1e-3, low=0.0, meaning="γ, weight decay of ξ")
     lr: float = real(0.025, low=0.0, meaning="Adam's learning rate for ξ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import register
 from mobench.core.settings import choice
@@ -16,12 +17,18 @@ SMALLEST_LOSS = 1e-8
 
 @register
 class MGDA(Method):
-    """Step along the shortest convex combination of the (normalised) gradients:
+    """Multiple-gradient descent: step along the shortest vector in the gradients' convex hull.
+
+    Along it no objective ascends, and it is zero exactly at Pareto-stationary points. Short gradients
+    dominate the shortest vector, so that the result depends on the objectives' scales. Normalising the
+    gradients first, by their lengths or losses, is an option.
+
+    With divisors n_i,
 
         α = argmin { ‖Σ_i α_i g_i / n_i‖ : α ≥ 0, Σ_i α_i = 1 },     d = Σ_i (α_i / n_i) g_i.
 
-    The result has g_i·d / n_i ≥ ‖d‖² for every i: no objective ascends, and d = 0 exactly at
-    Pareto-stationary points. The divisors are
+    The result has g_i·d / n_i ≥ ‖d‖² for every i. The divisors (O. Sener and V. Koltun, Multi-Task Learning
+    as Multi-Objective Optimization, NeurIPS 2018) are
 
         none:   n_i = 1,                   l2:     n_i = ‖g_i‖,
         loss:   n_i = ℓ_i − b_i,           loss+:  n_i = (ℓ_i − b_i) ‖g_i‖,
@@ -34,11 +41,26 @@ class MGDA(Method):
     With one objective d = g_1/n_1.
     """
 
-    reference = (
-        "J.-A. Désidéri (2012). Multiple-gradient descent algorithm (MGDA) for multiobjective optimization. "
-        "Comptes Rendus Mathematique 350; normalisations: O. Sener and V. Koltun (2018). "
-        "Multi-Task Learning as Multi-Objective Optimization. NeurIPS."
+    title = "MGDA"
+    formulas = (
+        Formula(
+            r"\alpha = \text{arg min}\ \left\{ \left\lVert \sum_i \frac{\alpha_i}{n_i} g_i \right\rVert\ :\ "
+            r"\alpha \ge 0,\ \sum_i \alpha_i = 1 \right\}",
+            "The shortest vector",
+        ),
+        Formula(
+            r"d = \sum_i \frac{\alpha_i}{n_i} g_i, \quad \frac{g_i \cdot d}{n_i} \ge {\lVert d \rVert}^2",
+            "The direction and what it guarantees",
+        ),
     )
+    reference = Reference(
+        "J.-A. Désidéri",
+        "Multiple-gradient descent algorithm (MGDA) for multiobjective optimization",
+        "Comptes Rendus Mathematique 350",
+        2012,
+        "https://doi.org/10.1016/j.crma.2012.03.014",
+    )
+    look = Look("#00AA66", "#29CE83", "^")
 
     normalization: str = choice(
         "none", ("none", "l2", "loss", "loss+"), meaning="what each gradient is divided by before the hull is taken"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Matrix, Method, Step
 from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 from mobench.core.registry import register
@@ -18,7 +19,17 @@ from mobench.solvers import RESOLUTION, largest_feasible_tau_fraction, project_p
 
 @register
 class PCD(Method):
-    """Priority-constrained descent. With normalised gradients g̃_i = s_i g_i, project the primary's:
+    """Priority-constrained descent: the primary's gradient, with guaranteed progress for the secondaries.
+
+    The direction is the nearest to the primary's gradient among all that give each secondary objective
+    a guaranteed share τ of the progress its own gradient would make. Gradients are brought to one scale
+    first. τ is the knob.
+
+    The secondaries are served before the primary, so that the primary may ascend where they disagree
+    with it. With τ = 0 it stops at Pareto-stationary points. With τ > 0 it moves on wherever the
+    primary's gradient is not zero.
+
+    With normalised gradients g̃_i = s_i g_i,
 
         d̃ = argmin ½ ‖d − g̃_1‖²   s.t.   g̃_j·d ≥ τ_j ‖g̃_j‖²  for every secondary j,      (Eq. 4)
 
@@ -48,10 +59,28 @@ class PCD(Method):
     cos(d, g_1), and the `multipliers` μ.
     """
 
-    reference = (
-        "D. Varam and M. I. AlHajri (2026). Not All Objectives Are Born Equal: Priority-Constrained Descent "
-        "for Hierarchical Multi-Objective Optimization."
+    title = "PCD"
+    formulas = (
+        Formula(
+            r"\tilde d = \underset{d}{\text{arg min}}\ \frac{1}{2} {\lVert d - \tilde g_1 \rVert}^2 \quad "
+            r"\text{subject to} \quad \tilde g_j \cdot d \ge \tau {\lVert \tilde g_j \rVert}^2, \quad j \ge 2",
+            "The projection",
+        ),
+        Formula(
+            r"\tilde g_i = \frac{g_i}{\sqrt{\hat v_i + \varepsilon}}",
+            "Normalised gradients, v̂ the moving average of the squared length",
+        ),
+        Formula(
+            r"d = \frac{\lVert g_1 \rVert}{\lVert \tilde d \rVert}\, \tilde d",
+            "The update has the length of the primary gradient",
+        ),
     )
+    reference = Reference(
+        "D. Varam and M. I. AlHajri",
+        "Not All Objectives Are Born Equal: Priority-Constrained Descent for Hierarchical Multi-Objective Optimization",
+        year=2026,
+    )
+    look = Look("#553685", "#7353A4", "o")
 
     tau: float | tuple[float, ...] = reals(
         0.02, low=0.0, high=1.0, meaning="τ, guaranteed share of each secondary's largest progress"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import register
 from mobench.solvers import surgery
@@ -9,7 +10,13 @@ from mobench.solvers import surgery
 
 @register
 class PCGrad(Method):
-    """Gradient surgery. For every i, starting from g_i' = g_i and for each j ≠ i in random order,
+    """Gradient surgery: project conflicting gradients off each other, then sum.
+
+    Each gradient is projected off every other gradient it conflicts with, one after another in random
+    order, and the results are summed. Two gradients conflict if their inner product is negative.
+    Without conflict it is the plain sum of the gradients. It has no knob.
+
+    For every i, starting from g_i' = g_i and for each j ≠ i in random order,
 
         g_i' ← g_i' − (g_i'·g_j / ‖g_j‖²) g_j    where g_i'·g_j < 0,        d = Σ_i g_i'.
 
@@ -21,10 +28,23 @@ class PCGrad(Method):
     objective d = g_1.
     """
 
-    reference = (
-        "T. Yu, S. Kumar, A. Gupta, S. Levine, K. Hausman and C. Finn (2020). "
-        "Gradient Surgery for Multi-Task Learning. NeurIPS."
+    title = "PCGrad"
+    formulas = (
+        Formula(
+            r"g_i^{\prime} \leftarrow g_i^{\prime} - \frac{g_i^{\prime} \cdot g_j}{{\lVert g_j \rVert}^2}\, g_j \quad "
+            r"\text{where} \quad g_i^{\prime} \cdot g_j < 0",
+            "For every i, starting from its own gradient, for each j ≠ i",
+        ),
+        Formula(r"d = \sum_i g_i^{\prime}", "The direction"),
     )
+    reference = Reference(
+        "T. Yu, S. Kumar, A. Gupta, S. Levine, K. Hausman and C. Finn",
+        "Gradient Surgery for Multi-Task Learning",
+        "NeurIPS",
+        2020,
+        "https://arxiv.org/abs/2001.06782",
+    )
+    look = Look("#78334A", "#954F62", "D")
 
     def weights(self, step: Step) -> Vector:
         return surgery(step.gram, self._orders(step.k))

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mobench.core.about import Formula, Reference
+    from mobench.core.about import Formula, Look, Reference
     from mobench.core.method import Method, Step
     from mobench.core.metric import Metric
     from mobench.core.objective import KnownGradient
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mobench.training.multi_objective import MultiObjective
 
 _HOMES = {
-    "core.about": ("Formula", "Reference"),
+    "core.about": ("Formula", "Look", "Reference"),
     "core.method": ("Method", "Step"),
     "core.metric": ("Metric",),
     "core.objective": ("KnownGradient",),
@@ -40,6 +40,7 @@ __all__ = [
     "Bounds",
     "Formula",
     "KnownGradient",
+    "Look",
     "Method",
     "MethodError",
     "Metric",

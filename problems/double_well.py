@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import torch
 
+from mobench.core.about import Formula
 from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.problem import Bounds, Constants, VectorProblem
 from mobench.core.registry import register
 from mobench.core.settings import integer, real
 from mobench.core.streams import Streams
+from mobench.problems import PAPER
 
 
 @register
 class DoubleWell(VectorProblem):
     """A non-convex primary and K−1 secondaries that cancel it exactly at the start.
+
+    The primary has two wells along each of K−1 directions. Each secondary prefers one of the wells, and
+    the start lies in the other. There the K gradients sum to zero, a conflict equilibrium. The joint
+    optimum lies behind a barrier, which the secondaries can cross only against the primary. A method
+    that stops where gradients cancel never leaves the start.
 
     With orthonormal u_1, …, u_{K−1} ∈ Rⁿ, s_j = <u_j, θ> and P⊥ the projection on their complement,
 
@@ -26,7 +33,16 @@ class DoubleWell(VectorProblem):
     """
 
     id = "double-well@1"
-    reference = "Priority-Constrained Descent, section 'Conflict equilibria and CMS escape'"
+    title = "Double wells"
+    formulas = (
+        Formula(
+            r"L_1(\theta) = \sum_j \left(s_j^2 - 1\right)^2 + \frac{1}{2} {\lVert P_\perp \theta \rVert}^2, "
+            r"\quad s_j = u_j \cdot \theta",
+            "Primary",
+        ),
+        Formula(r"L_{j+1}(\theta) = a \left(s_j - 1\right)^2", "Secondaries"),
+    )
+    reference = PAPER.at("section “Conflict equilibria and CMS escape”")
 
     k: int = integer(3, low=2, high=20, meaning="number of objectives K")
     dimension: int = integer(50, low=2, meaning="number of parameters n")

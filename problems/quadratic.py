@@ -6,28 +6,49 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from mobench.core.about import Formula
 from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.problem import Bounds, Constants, VectorProblem
 from mobench.core.registry import register
 from mobench.core.settings import choice, integer, real
 from mobench.core.streams import Streams
+from mobench.problems import PAPER
 
 
 @register
 class Quadratic(VectorProblem):
-    """A convex quadratic with log-spaced spectrum and a convex secondary, rescaled by a factor.
+    """An ill-conditioned convex quadratic and a convex penalty that is rescaled by a factor.
+
+    The factor on the secondary changes units and not the trade-off: the Pareto front in the original
+    units stays where it is, and is known in closed form. The problem shows how far a method's operating
+    point moves when a secondary objective is rescaled.
+
+    The spectrum is log-spaced, and q is the `scale`:
 
         L_1(θ) = ½ θᵀHθ − cᵀθ,   H = diag(h), h log-spaced over [1, κ],   c ~ N(0, I),
-        L_2(θ) = q · ‖θ‖_1   or   q · ½ ‖θ − b‖²,   b ~ N(0, I),
+        L_2(θ) = q · ‖θ‖_1   or   q · ½ ‖θ − b‖²,   b ~ N(0, I).
 
-    q the `scale`. H is diagonal, which is no restriction for the primary (a choice of basis) and
+    H is diagonal, which is no restriction for the primary (a choice of basis) and
     makes the Pareto front a closed form: for a trade-off λ ≥ 0 the minimiser of L_1 + λ L_2 at q = 1
     is θ_i = soft(c_i, λ) / h_i for ℓ1, and (c_i + λ b_i) / (h_i + λ) for the quadratic.
     A method's operating point is reported in the original units, `secondary` = L_2 / q.
     """
 
     id = "quadratic@1"
-    reference = "Priority-Constrained Descent, section 'Scale invariance of τ'"
+    title = "Rescaled quadratic"
+    formulas = (
+        Formula(
+            r"L_1(\theta) = \frac{1}{2} \theta^\top H \theta - c^\top \theta, \quad H = \text{diag}(h), "
+            r"\quad 1 \le h_i \le \kappa",
+            "Primary, with h spaced evenly on a logarithmic scale",
+        ),
+        Formula(
+            r"L_2(\theta) = q {\lVert \theta \rVert}_1 \quad \text{or} \quad "
+            r"L_2(\theta) = \frac{q}{2} {\lVert \theta - b \rVert}^2",
+            "Secondary",
+        ),
+    )
+    reference = PAPER.at("section “Scale invariance of τ”")
 
     dimension: int = integer(50, low=1, meaning="number of parameters n")
     condition: float = real(100.0, low=1.0, meaning="condition number κ of the primary's Hessian")

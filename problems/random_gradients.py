@@ -5,17 +5,22 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from mobench.core.about import Formula
 from mobench.core.metric import SHARE, Metric
 from mobench.core.problem import Constants, VectorProblem
 from mobench.core.registry import register
 from mobench.core.settings import integer
 from mobench.core.streams import Streams
+from mobench.problems import PAPER
 from mobench.solvers.stationarity import hull_margin
 
 
 @register
 class RandomGradients(VectorProblem):
     """K iid random unit gradients at every step; the parameters play no part.
+
+    There is no landscape: what is measured is how often constraints on all secondaries can be met at
+    once, and how many of them bind.
 
     Each of the `draws` steps shows a method K new directions, uniform on the unit sphere of Rⁿ.
     The Farkas margin of a draw is the distance of the secondaries' convex hull from the origin,
@@ -24,7 +29,20 @@ class RandomGradients(VectorProblem):
     """
 
     id = "random-gradients@1"
-    reference = "Priority-Constrained Descent, section 'Feasibility and active set with more objectives'"
+    title = "Random gradients"
+    formulas = (
+        Formula(
+            r"g_1, \dots, g_K \sim \ \text{uniform on}\ "
+            r"\left\{ g \in \mathbb{R}^n\ :\ \lVert g \rVert = 1 \right\}",
+            "Each step",
+        ),
+        Formula(
+            r"\text{min}\ \left\{ \left\lVert \sum_{j \ge 2} y_j g_j \right\rVert\ :\ "
+            r"y \ge 0,\ \sum_j y_j = 1 \right\} > 0",
+            "All secondaries can make progress at once exactly if",
+        ),
+    )
+    reference = PAPER.at("section “Feasibility and active set with more objectives”")
 
     k: int = integer(3, low=2, high=64, meaning="number of objectives K")
     dimension: int = integer(50, low=2, meaning="number of parameters n")

@@ -6,11 +6,13 @@ import math
 
 import torch
 
+from mobench.core.about import Formula
 from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.problem import Bounds, Constants, VectorProblem
 from mobench.core.registry import register
 from mobench.core.settings import choice
 from mobench.core.streams import Streams
+from mobench.problems import PAPER
 
 STARTS = {"upper": (-2.55, 0.40), "outer": (-2.90, 0.12), "lower": (-1.65, -0.55)}
 """The three starts of the paper's first figure, all in the basin of the wrong well."""
@@ -21,15 +23,25 @@ HALF_WIDTH = 0.5
 
 @register
 class TwoWells(VectorProblem):
-    """Two equal wells of the primary, of which a secondary prefers the right one.
+    """Two equal wells of the primary in the plane, of which a secondary prefers the right one.
+
+    The secondary is zero in a square around the right well and grows away from it, so that the point
+    (2, 0) minimises both objectives. All starts lie in the basin of the left well: a method must let
+    the primary rise for a while to reach the joint minimum.
 
         L_1(x, y) = (x² − 4)² / 4 + y² / 2,        L_2(θ) = Σ_i max(|θ − (2, 0)|_i − ½, 0).
-
-    The point (2, 0) minimises both. All starts lie in the basin of (−2, 0).
     """
 
     id = "two-wells@1"
-    reference = "Priority-Constrained Descent, figure 1"
+    title = "Two wells in the plane"
+    formulas = (
+        Formula(r"L_1(x, y) = \frac{(x^2 - 4)^2}{4} + \frac{y^2}{2}", "Primary"),
+        Formula(
+            r"L_2(\theta) = \sum_i \text{max}\,\left({\lvert \theta - (2, 0) \rvert}_i - \frac{1}{2},\ 0\right)",
+            "Secondary",
+        ),
+    )
+    reference = PAPER.at("figure 1")
 
     start: str = choice("upper", tuple(STARTS), meaning="which of the three starting points")
 

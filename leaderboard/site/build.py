@@ -17,6 +17,7 @@ from mobench.store.folder import Store
 
 from .contender_links import ContenderLink, contender_links
 from .details import details
+from .directions import directions_page
 from .documents import PAGES, document, title_of
 from .download_page import download_page
 from .downloads import all_runs, result_files
@@ -104,7 +105,7 @@ def _write_pages(
     written = {
         "index.html": index_page(pages, views, overall, links, speed, folder),
         "downloads.html": download_page(pages, table, metrics, sizes, overall, folder),
-        "directions.html": pages.render("directions_page.html", "directions.html", "What each method does"),
+        "directions.html": directions_page(pages, links, folder),
         **{
             page: pages.render("document.html", page, title_of(name), body=document(name))
             for name, page in PAGES.items()

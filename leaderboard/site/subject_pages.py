@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,9 @@ from mobench.core.registry import methods as known_methods
 from mobench.core.registry import problems as known_problems
 from mobench.reporting.sheet import number
 
-from ..about import Spread, cost_of, method_card, problem_card
+from .cards import method_card, problem_card
 from .contender_links import ContenderLink
+from .cost import Spread, spreads
 from .download_page import badge_text
 from .names import file_stem
 from .pages import Pages
@@ -39,7 +41,7 @@ def method_pages(
             pages.render(
                 "method.html",
                 here,
-                f"{card.title} ({method})" if card and card.title != method else method,
+                f"{card.title} ({method})" if card and card.title.lower() != method else card.title if card else method,
                 kind="method",
                 method=links[method],
                 card=card,
@@ -49,7 +51,7 @@ def method_pages(
                 sections=sections,
                 cost_header=METHOD_COST_HEADER,
                 cost_rows=list(_method_costs(views, method)),
-                cost_notes=("Medians over finished runs, quartiles in brackets.", *COST_NOTES),
+                cost_notes=("Of finished runs, with quartiles in brackets.", *COST_NOTES),
             ),
         )
 
@@ -116,23 +118,21 @@ def _method_section(view: SuiteView, own: Sequence[str], links: Mapping[str, Con
 def _method_costs(views: Sequence[SuiteView], method: str) -> Iterator[list[PlainCell]]:
     for view in views:
         suite = view.results.suite
-        for cost in cost_of(view.results.table, method):
+        runs = view.results.table[view.results.table["method"] == method]
+        for problem, of_problem in runs[runs["status"] == "done"].groupby("problem_label", sort=True):
             yield [
                 PlainCell(f"{suite.name} ({suite.profile})"),
-                PlainCell(cost.problem),
-                PlainCell(str(cost.runs), str(cost.runs)),
-                _spread(cost.seconds_per_step, 1e3),
-                _spread(cost.method_seconds_per_step, 1e6),
-                _spread(cost.backward_passes, 1.0),
-                _spread(cost.peak_memory, 1e-6),
+                PlainCell(str(problem)),
+                PlainCell(str(len(of_problem)), str(len(of_problem))),
+                *map(_spread, spreads(of_problem)),
             ]
 
 
-def _spread(found: Spread | None, unit: float) -> PlainCell:
-    if found is None:
+def _spread(found: Spread) -> PlainCell:
+    median, lower, upper = map(number, found)
+    if math.isnan(found.median):
         return PlainCell("–", "")
-    median, lower, upper = (number(unit * value) for value in (found.median, found.lower, found.upper))
-    return PlainCell(median if lower == upper else f"{median} [{lower}, {upper}]", repr(unit * found.median))
+    return PlainCell(median if lower == upper else f"{median} [{lower}, {upper}]", repr(found.median))
 
 
 def _badges(ranked: Sequence[Any], overall: Ranking | None) -> list[dict[str, str]]:

@@ -38,7 +38,7 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
         {
             "id": id_,
             "summary": (plugin.__doc__ or "").strip().partition("\n")[0],
-            "reference": plugin.reference,
+            "reference": str(plugin.reference),
             "settings": {
                 name: {"default": setting.default, "accepted": setting.accepted, "meaning": setting.meaning}
                 for name, setting in plugin.settings.items()

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mobench.core.about import Described, Look
 from mobench.core.metric import Metric
-from mobench.core.settings import Configurable
 from mobench.errors import MethodError, NonFiniteError
 
 if TYPE_CHECKING:
@@ -94,19 +94,19 @@ class Step:
         self.notes.update(diagnostics)
 
 
-class Method(Configurable, ABC):
+class Method(Described, ABC):
     """A gradient-combining method. Subclasses must define `weights`; all else is optional."""
 
     name: ClassVar[str] = ""
     """The id in the registry; by default the class name in lower case."""
     version: ClassVar[int] = 1
     """Raised whenever the method's results change, so that old records are not taken for new."""
-    reference: ClassVar[str] = ""
-    """The paper that defines the method."""
     diagnostics: ClassVar[tuple[Metric, ...]] = ()
     """The scalars that the method notes on its steps; results have their mean and their total over the run."""
     symbols: ClassVar[Mapping[str, str]] = {}
     """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
+    look: ClassVar[Look | None] = None
+    """Its colour and marker; by default they are assigned."""
 
     rng: np.random.Generator
     """The method's own random stream; the only randomness a method may use."""
@@ -118,6 +118,7 @@ class Method(Configurable, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = vars(cls).get("name") or cls.__name__.lower()
+        cls.look = vars(cls).get("look")
 
     @classmethod
     def label(cls) -> str:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mobench.core.about import Described
 from mobench.core.metric import NON_NEGATIVE, Metric
-from mobench.core.settings import Configurable, Integer, Setting
+from mobench.core.settings import Integer, Setting
 from mobench.core.streams import Streams
 from mobench.errors import UserError
 
@@ -33,13 +34,11 @@ class Bounds:
     reference: tuple[float, ...]
 
 
-class Problem(Configurable, ABC):
+class Problem(Described, ABC):
     """A family of seeded multi-objective problems. The primary objective comes first."""
 
     id: ClassVar[str] = ""
     """Name and version, e.g. `double-well@1`. A changed definition is a new version, never an edit."""
-    reference: ClassVar[str] = ""
-    """Where the problem is defined."""
     export_options: ClassVar[dict[str, Setting]] = {}
     """What `export` can be told, by name."""
 

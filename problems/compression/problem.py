@@ -7,12 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mobench.core.about import Formula
 from mobench.core.metric import Metric
 from mobench.core.problem import Bounds, Task, TaskProblem
 from mobench.core.registry import register
 from mobench.core.settings import Real, Setting, choice, flag, integer, real
 from mobench.core.streams import Streams
 
+from .. import PAPER
 from .data import CLASSES, NAMES, SIZES
 from .metrics import pruned_metrics, trained_metrics
 from .networks import build, input_shape, names
@@ -31,18 +33,37 @@ SUSTAINED_FLOPS = {"cpu": 1e11, "cuda": 1.5e13}
 class Compression(TaskProblem):
     """Train a network whose weights can be removed afterwards.
 
-    Primary: the cross-entropy of a classifier. Secondaries, over the penalised convolution weights,
+    The primary objective is the cross-entropy of an image classifier. The secondary objectives are
+    penalties on the convolution weights: one pushes whole filters to zero, two others push single
+    weights to zero and weight matrices to low rank. After training, the filters of smallest norm are
+    physically removed until 80, 85, 90, 95 and 99 % of the parameters are gone. The smaller network is
+    evaluated as it is, without fine-tuning, on validation images for selection and on test images to
+    be reported.
+
+    The sets of secondaries, each multiplied by `scale`, are
 
         group-lasso:  Σ_g ‖θ_g‖₂, one group per output filter                              (K = 2),
-        l1-nuclear:   Σ_i |θ_i|  and  Σ_ℓ ‖W_ℓ‖_*, W_ℓ a weight as C_out × (C_in·k·k)      (K = 3),
-
-    each multiplied by `scale`. After training, filters of smallest norm are physically removed until
-    80, 85, 90, 95 and 99 % of the parameters are gone, and the smaller network is evaluated as it is.
-    Accuracies are measured on validation images, for selection, and on test images, to be reported.
+        l1-nuclear:   Σ_i |θ_i|  and  Σ_ℓ ‖W_ℓ‖_*, W_ℓ a weight as C_out × (C_in·k·k)      (K = 3).
     """
 
     id = "compression@1"
-    reference = "Priority-Constrained Descent, sections 'Structured Pruning' and 'Unstructured Sparsity'"
+    title = "Network compression"
+    formulas = (
+        Formula(
+            r"L_1(\theta) = -\frac{1}{B} \sum_{b=1}^{B} \log\,p_\theta(y_b \mid x_b)",
+            "Primary, over a batch of B images",
+        ),
+        Formula(
+            r"L_2(\theta) = q \sum_g {\lVert \theta_g \rVert}_2",
+            "Group lasso, one group for every output filter (K = 2)",
+        ),
+        Formula(
+            r"L_2(\theta) = q \sum_i \lvert \theta_i \rvert, \quad "
+            r"L_3(\theta) = q \sum_\ell {\lVert W_\ell \rVert}_{*}",
+            "Absolute values and nuclear norms (K = 3)",
+        ),
+    )
+    reference = PAPER.at("sections “Structured Pruning” and “Unstructured Sparsity”")
     export_options: ClassVar[dict[str, Setting]] = {
         "target": Real(None, "fraction of the parameters to remove; left out: none", 0.0, 1.0, True, True)
     }

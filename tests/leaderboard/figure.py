@@ -1,74 +1,75 @@
-"""A page with nothing but the interactive figure, and the Python methods' answers for two gradients."""
+"""The page of the interactive figure alone, and the Python methods' answers for two gradients."""
 
 from __future__ import annotations
 
-import shutil
+import json
+import re
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from playwright.sync_api import Browser, Page
 
-from mobench.core.method import Step, checked_weights
-from mobench.core.registry import find_method
+import mobench
+from mobench.leaderboard.site.directions import DEGREES, PER_DECADE, REACH, directions_page
+from mobench.leaderboard.site.markers import marker_styles
+from mobench.leaderboard.site.names import file_stem
+from mobench.leaderboard.site.output import SiteFolder
+from mobench.leaderboard.site.pages import ASSETS, Pages
 from tests.leaderboard.browser import watched_page
 
-ROOT = Path(__file__).parents[2] / "leaderboard"
-SCRIPTS = ("directions.js", "directions-marks.js", "directions-picture.js", "directions-view.js")
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
+FORM = "ws(form=penalty)"
+KEYS = {name: file_stem(name) for name in ("auxinash", "cagrad", "famo", "mgda", "pcd", "pcgrad", "ws", FORM)}
+"""The rows of the figure and their keys."""
 
-Case = dict[str, Any]
-SHIPPED = ("auxinash", "cagrad", "famo", "mgda", "pcd", "pcgrad", "ws")
+SHAPE = (180 // DEGREES + 1, 2 * REACH + 1, 2)
+
+
+def write_figure(folder: Path) -> Path:
+    """Write the page with all shipped methods and a form of one."""
+    site = SiteFolder(folder)
+    pages = Pages(title="mobench", built="", version="", commit="")
+    site.write("directions.html", directions_page(pages, [FORM, "unknown"], site))
+    site.write("assets/methods.css", marker_styles([FORM]))
+    for file in ASSETS.iterdir():
+        site.write(f"assets/{file.name}", file.read_bytes())
+    return folder / "directions.html"
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A bare page with the figure, under a policy that forbids inline script and style."""
-    folder = tmp_path_factory.mktemp("figure")
-    for name in (*SCRIPTS, "directions.css"):
-        shutil.copy(ROOT / "assets" / name, folder)
-    loader = jinja2.FileSystemLoader(ROOT / "templates")
-    figure = jinja2.Environment(loader=loader, autoescape=True).get_template("directions.html").render()
-    scripts = "".join(f'<script defer src="{name}"></script>' for name in SCRIPTS)
-    (folder / "scheme.css").write_text(":root { color-scheme: light dark; }", encoding="utf-8")
-    page = folder / "index.html"
-    page.write_text(
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Directions</title>'
-        f'<meta name="viewport" content="width=device-width">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        f'<link rel="stylesheet" href="scheme.css"><link rel="stylesheet" href="directions.css">'
-        f"{scripts}</head><body>{figure}</body></html>",
-        encoding="utf-8",
-    )
-    return page.as_uri()
+def figure(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_figure(tmp_path_factory.mktemp("figure"))
 
 
 @pytest.fixture
-def page(browser: Browser, address: str) -> Iterator[Page]:
+def page(browser: Browser, figure: Path) -> Iterator[Page]:
     with watched_page(browser) as page:
-        page.goto(address)
+        page.goto(figure.as_uri())
         yield page
 
 
-class _Plane:
-    """Two gradients whose inner products are taken in the order in which the page takes them."""
-
-    def __init__(self, rows: list[list[float]]) -> None:
-        self.rows = rows
-
-    def gram(self) -> np.ndarray:
-        return np.array([[a[0] * b[0] + a[1] * b[1] for b in self.rows] for a in self.rows])
-
-    def gradients(self) -> torch.Tensor:
-        return torch.tensor(self.rows, dtype=torch.float64)
+def read_tables(script: Path) -> dict[str, Any]:
+    """Return what a data script holds, its tables as arrays."""
+    literal = re.search(r'JSON\.parse\((".*")\)', script.read_text(encoding="utf-8"))
+    assert literal is not None
+    content: dict[str, Any] = json.loads(json.loads(literal[1]))
+    content["tables"] = [np.frombuffer(b64decode(one), "<f4").reshape(SHAPE) for one in content["tables"]]
+    return content
 
 
-def python_weights(case: Case) -> np.ndarray:
-    """Return the method's weights on the same Gram matrix, at the first step of a run."""
-    method = find_method(case["method"])(**case["settings"])
-    method.reset(2, np.random.default_rng(0))
-    return checked_weights(method, Step(np.array(case["losses"]), _Plane(case["gradients"]), np.zeros(2)))
+def gradients_at(turn: int, size: int) -> npt.NDArray[np.float64]:
+    """Return g_1 and g_2 at a point of the grid, turned and scaled by whole steps."""
+    angle, length = np.deg2rad(DEGREES * turn), 10 ** (size / PER_DECADE)
+    return np.array([[1.0, 0.0], [length * np.cos(angle), length * np.sin(angle)]])
+
+
+def python_direction(method: str, gradients: npt.NDArray[np.float64], **settings: Any) -> npt.NDArray[np.float64]:
+    """Return the first direction of a run whose losses are as large as the gradients are long."""
+    given = {"losses": np.linalg.norm(gradients, axis=1).tolist(), "lower_bounds": [0.0, 0.0], **settings}
+    direction: npt.NDArray[np.float64] = mobench.combine(method, torch.from_numpy(gradients), **given).numpy()
+    return direction

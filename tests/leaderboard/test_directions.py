@@ -1,158 +1,132 @@
-"""The interactive figure: its maths, run in a real browser, against the Python methods.
-
-How far two directions may differ, both computed from the same Gram matrix: on random inputs by 1e-9 of
-the direction's own length. Where gradients nearly cancel, d is the small difference of two long
-vectors, and the last bit of an inner product moves it by more than that. There, and where Python takes
-the inner products in its own way, 1e-9 is taken of Σ_i |w_i| ‖g_i‖, the lengths of the terms whose
-sum d is. A direction that is zero is compared in the same way.
-"""
+"""The tables behind the interactive figure, against the methods themselves."""
 
 from __future__ import annotations
 
-import itertools
-import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
-from playwright.sync_api import Page
 
-import mobench
-from mobench.core.registry import methods
-from tests.leaderboard.browser import browser
-from tests.leaderboard.figure import SHIPPED, Case, address, page, python_weights
+from mobench.core.method import Method, Step
+from mobench.core.registry import find_method, methods
+from mobench.core.settings import choice, integer, real
+from mobench.leaderboard.site.directions import REACH, _tables, weights_table
+from mobench.leaderboard.site.names import file_stem
+from tests.leaderboard.figure import FORM, KEYS, SHAPE, figure, gradients_at, python_direction, read_tables
 
-__all__ = ["address", "browser", "page"]
+__all__ = ["figure"]
 
-
-def random_settings(name: str, rng: np.random.Generator) -> Case:
-    """Draw every knob the method has for two objectives."""
-    match name:
-        case "auxinash":
-            return {"p": rng.uniform(0.01, 0.99), "max_norm": 10 ** rng.uniform(-1, 1)}
-        case "cagrad":
-            return {"c": rng.uniform(0, 0.99), "rescale": str(rng.choice(["none", "1+c^2", "1+c"]))}
-        case "famo":
-            return {"floor": 10 ** rng.uniform(-9, -1)}
-        case "mgda":
-            return {"normalization": str(rng.choice(["none", "l2", "loss", "loss+"]))}
-        case "pcd":
-            tau = float(rng.choice([0.0, 0.02, 1.0, rng.uniform()]))
-            chosen = {"tau": tau, "rescale": str(rng.choice(["primary", "none"]))}
-            kind = str(rng.choice(["ema", "ema", "unit", "none"]))
-            if kind != "ema":
-                return {**chosen, "normalization": kind}
-            return {
-                **chosen,
-                "beta": rng.uniform(0.5, 0.9999),
-                "epsilon": float(rng.choice([0.0, 1e-8, 10 ** rng.uniform(-12, 1)])),
-                "epsilon_form": str(rng.choice(["additive", "relative"])),
-            }
-        case "pcgrad":
-            return {}
-        case "ws" if rng.uniform() < 0.5:
-            return {"weight": rng.uniform(), "form": "convex"}
-        case "ws":
-            return {"weight": 10 ** rng.uniform(-3, 3), "form": "penalty"}
-    raise AssertionError(f"the figure does not know {name}")
+POINTS = [
+    (0, 0),
+    (36, 0),
+    (36, REACH),
+    (36, -REACH),
+    (35, -REACH),
+    (1, 3),
+    (18, 0),
+    *((7 * i % 37, i) for i in range(9)),
+]
 
 
-def polar(length: float, angle: float) -> list[float]:
-    return [length * math.cos(angle), length * math.sin(angle)]
+def test_every_method_has_a_script_of_moderate_size(figure: Path) -> None:
+    scripts = {file.stem: file.stat().st_size for file in (figure.parent / "data" / "directions").iterdir()}
+    assert set(scripts) == {*map(file_stem, methods()), file_stem(FORM)}
+    assert all(size < 60_000 for size in scripts.values()), scripts
 
 
-def cases_of(pairs: list[tuple[list[float], list[float]]], seed: int) -> list[Case]:
-    """Return one case for each pair of gradients and each method, with random knobs and losses."""
-    rng = np.random.default_rng(seed)
-    return [
-        {
-            "method": name,
-            "gradients": pair,
-            "settings": random_settings(name, rng),
-            "losses": (10 ** rng.uniform(-6, 6, 2)).tolist(),
-        }
-        for pair in pairs
-        for name in methods()
-        if name in SHIPPED
-    ]
+@pytest.mark.parametrize("name", KEYS)
+def test_tables_hold_the_method_s_own_answers(figure: Path, name: str) -> None:
+    """Equal to the precision of float32, relative to the lengths of the terms that are summed."""
+    method, _, form = name.partition("(")
+    fixed = {"form": "penalty"} if form else {}
+    knob = next((setting for setting in find_method(method).settings if setting not in fixed), None)
+    content = read_tables(figure.parent / "data" / "directions" / f"{KEYS[name]}.js")
+    for value, table in zip(content["values"] or [None], content["tables"], strict=True):
+        settings = fixed if value is None or knob is None else {**fixed, knob: value}
+        for turn, size in POINTS:
+            gradients = gradients_at(turn, size)
+            weights = table[turn, REACH + size].astype(np.float64)
+            terms = np.abs(weights) @ np.linalg.norm(gradients, axis=1)
+            wanted = python_direction(method, gradients, **settings)
+            assert np.linalg.norm(weights @ gradients - wanted) <= 2e-7 * max(terms, 1e-9), (value, turn, size)
 
 
-def random_pairs(count: int) -> list[tuple[list[float], list[float]]]:
-    """Return pairs of every angle with lengths from 1e-6 to 1e6; the last 1e-3 rad before opposites are degenerate.
+class Plain(Method):
+    bold: str = choice("yes", ("no", "yes"), meaning="a knob without effect")
 
-    Every other pair has lengths within a factor of ten, where more than one gradient matters.
-    """
-    rng = np.random.default_rng(0)
-    lengths, angles = 10 ** rng.uniform(-6, 6, (count, 2)), rng.uniform(-math.pi, math.pi, count)
-    lengths[::2, 1] = lengths[::2, 0] * 10 ** rng.uniform(-1, 1, len(lengths[::2]))
-    between = rng.uniform(-math.pi + 1e-3, math.pi - 1e-3, count)
-    return [(polar(a, s), polar(b, s + t)) for (a, b), s, t in zip(lengths, angles, between, strict=True)]
+    def weights(self, step: Step) -> Sequence[float]:
+        return [1.0, 2.0]
 
 
-def degenerate_pairs() -> list[tuple[list[float], list[float]]]:
-    """Return zero, parallel, opposite, orthogonal and nearly dependent pairs, also of huge ratios."""
-    zero, unit, slanted = [0.0, 0.0], [1.0, 0.0], [0.6, 0.8]
-    exact = [(zero, zero), (zero, slanted), (slanted, zero), (unit, [0.0, 2.0]), (slanted, slanted)]
-    for base, factor in itertools.product((unit, slanted), (1e-12, 1e-6, 0.5, 1.0, 3.0, 1e6, 1e12)):
-        for sign in (1.0, -1.0):
-            exact.append((base, [sign * factor * entry for entry in base]))
-    exact += [([1e-150, 0.0], [0.0, 1.0]), ([-1.0, 1.0], [1e-160, 0.0]), ([1e70, 0.0], [-1.0, 1.0])]
-    rng = np.random.default_rng(1)
-    for _ in range(150):
-        angle, off = rng.uniform(-math.pi, math.pi), 10 ** rng.uniform(-12, -1)
-        lengths = [1.0, 1.0] if rng.uniform() < 0.5 else (10 ** rng.uniform(-6, 6, 2)).tolist()
-        around = off if rng.uniform() < 0.3 else math.pi - off
-        exact.append((polar(lengths[0], angle), polar(lengths[1], angle + around)))
-    return exact
+class Ranged(Plain):
+    share: float = real(0.1, low=0.0, high=1.0, high_open=True, meaning="a share")
+
+    def weights(self, step: Step) -> Sequence[float]:
+        return [self.share, 1.0]
 
 
-def in_page(page: Page, cases: list[Case]) -> list[Case]:
-    """Return weights and direction of each case as the page computes them."""
-    words = {"max_norm": "maxNorm", "epsilon_form": "epsilonForm"}
-    sent = [
-        {**case, "settings": {words.get(name, name): value for name, value in case["settings"].items()}}
-        for case in cases
-    ]
-    script = """cases => cases.map(({method, gradients, settings, losses}) =>
-        mobenchDirections.combine(method, gradients[0], gradients[1], settings, losses))"""
-    answers: list[Case] = page.evaluate(script, sent)
-    return answers
+class Picky(Plain):
+    bold: str = choice("yes", ("no", "yes"), meaning="a word")
+    count: int = integer(3, low=1, meaning="never the knob, for it comes second")
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        if self.bold == "no":
+            raise ValueError("not today")
 
 
-def test_the_figure_knows_every_shipped_method(page: Page) -> None:
-    shipped = {name for name, plugin in methods().items() if plugin.__module__.startswith("mobench.methods.")}
-    assert set(page.evaluate("mobenchDirections.methods")) == set(SHIPPED) == shipped
+class Random(Plain):
+    def weights(self, step: Step) -> Sequence[float]:
+        return self.rng.random(2).tolist()  # type: ignore[no-any-return]
 
 
-def test_directions_agree_on_a_thousand_random_inputs(page: Page) -> None:
-    cases = cases_of(random_pairs(1000), seed=2)
-    assert len(cases) == 7000
-    worst = dict.fromkeys(SHIPPED, 0.0)
-    for case, answer in zip(cases, in_page(page, cases), strict=True):
-        direction, rows = np.array(answer["direction"]), np.array(case["gradients"])
-        weights = python_weights(case)
-        expected = weights @ rows
-        length = float(np.linalg.norm(expected))
-        assert length > 0.0, case
-        worst[case["method"]] = max(worst[case["method"]], float(np.linalg.norm(direction - expected)) / length)
-
-        given = {"losses": case["losses"], "lower_bounds": [0.0, 0.0], **case["settings"]}
-        combined = mobench.combine(case["method"], torch.from_numpy(rows), **given).numpy()
-        terms = float(np.abs(weights) @ np.linalg.norm(rows, axis=1))
-        assert np.linalg.norm(direction - combined) <= 1e-9 * terms, case
-    assert max(worst.values()) < 1e-9, worst
+class Conflicted(Plain):
+    def weights(self, step: Step) -> Sequence[float]:
+        if step.gram[0, 1] < 0.0:
+            raise KeyError("conflict")
+        return [1.0, 0.0]
 
 
-def test_directions_agree_where_gradients_are_degenerate(page: Page) -> None:
-    cases = cases_of(degenerate_pairs() * 3, seed=3)
-    for case, answer in zip(cases, in_page(page, cases), strict=True):
-        rows, expected = np.array(case["gradients"]), python_weights(case)
-        lengths = np.hypot(*rows.T)
-        terms = float(np.abs(expected) @ lengths)
-        assert np.linalg.norm(np.array(answer["direction"]) - expected @ rows) <= 1e-9 * terms, case
+class Crooked(Plain):
+    def direction(self, step: Step) -> torch.Tensor:
+        first, second = step.gradients
+        return first + 3.0 * second.sign()
 
 
-def test_weights_agree_at_the_default_settings(page: Page) -> None:
-    cases = cases_of(random_pairs(100), seed=4)
-    bare = [{**case, "settings": {}} for case in cases]
-    for case, answer in zip(bare, in_page(page, bare), strict=True):
-        np.testing.assert_allclose(answer["weights"], python_weights(case), rtol=1e-9, err_msg=case["method"])
+def test_the_first_setting_is_the_knob_where_it_changes_anything() -> None:
+    assert _tables(Plain, {})[0] is None
+    knob, tables = _tables(Ranged, {"bold": "no"})
+    assert knob is not None and (knob.name, knob.slides) == ("share", True)
+    assert knob.values == ["0.0", "0.1", "0.5", "0.74", "0.99"] and knob.values[knob.chosen] == "0.1"
+    assert [float(table[0, 0, 0]) for table in tables] == pytest.approx([0.0, 0.1, 0.5, 0.74, 0.99])
+
+
+def test_values_that_a_method_refuses_are_left_out() -> None:
+    knob, tables = _tables(Picky, {})
+    assert knob is None and len(tables) == 1
+    knob, _ = _tables(find_method("ws"), {})
+    assert knob is not None and knob.values == ["0.125", "0.25", "0.5", "1.0"], "2 is too much for the convex form"
+    knob, _ = _tables(find_method("mgda"), {})
+    assert knob is not None and knob.values == ["none", "l2", "loss", "loss+"] and not knob.slides
+
+
+def test_a_random_method_is_shown_at_its_first_draw() -> None:
+    table = weights_table(Random())
+    assert table.shape == SHAPE
+    assert (table == np.random.default_rng(0).random(2).astype("<f4")).all()
+
+
+def test_a_method_has_no_answer_where_it_raises() -> None:
+    table = weights_table(Conflicted())
+    assert np.isnan(table[19:]).all() and (table[:19] == [1.0, 0.0]).all()
+
+
+def test_a_direction_that_is_no_sum_of_weights_is_shown_as_one() -> None:
+    table = weights_table(Crooked())
+    for turn, size in [(1, 0), (20, 3), (35, -2)]:
+        first, second = gradients_at(turn, size)
+        shown = table[turn, REACH + size] @ np.array([first, second])
+        np.testing.assert_allclose(shown, first + 3.0 * np.sign(second), rtol=1e-5)

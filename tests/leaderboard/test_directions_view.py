@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from playwright.sync_api import Browser, Page
 
-from mobench.reporting.plots.style import METHODS
+from mobench.core.registry import find_method
+from mobench.reporting.plots.style import method_styles
 from tests.leaderboard.browser import browser, watched_page
-from tests.leaderboard.figure import SHIPPED, address, page, python_weights
+from tests.leaderboard.figure import FORM, KEYS, figure, gradients_at, page, python_direction
 
-__all__ = ["address", "browser", "page"]
+__all__ = ["browser", "figure", "page"]
+
+UNIT = 130
+"""Drawing units in one unit of length."""
 
 
-def cells(page: Page, key: str) -> list[str]:
-    return page.locator(f'tr[data-row="{key}"] td').all_inner_texts()
+def cells(page: Page, name: str) -> list[str]:
+    return page.locator(f'tr[data-row="{KEYS[name]}"] td').all_inner_texts()
 
 
-def arrow(page: Page, key: str) -> tuple[float, float]:
-    line = page.locator(f'[data-arrow="{key}"]')
+def arrow(page: Page, name: str) -> tuple[float, float]:
+    line = page.locator(f'[data-arrow="{KEYS[name]}"]')
     return float(line.get_attribute("x2") or "nan"), float(line.get_attribute("y2") or "nan")
 
 
@@ -34,6 +38,10 @@ def status(page: Page, pattern: str) -> str:
     return page.inner_text("[role=status]")
 
 
+def place(page: Page, tip: int) -> str:
+    return page.get_attribute(f'[data-tip="{tip}"]', "aria-valuetext") or ""
+
+
 def centre(page: Page, tip: int) -> tuple[float, float]:
     box = page.locator(f'[data-tip="{tip}"] .tip').bounding_box()
     assert box is not None
@@ -41,159 +49,180 @@ def centre(page: Page, tip: int) -> tuple[float, float]:
 
 
 def test_colours_and_markers_are_those_of_the_plots(page: Page) -> None:
-    drawn = page.evaluate("mobenchMarks.ENTRIES.map(({key, marker}) => [key, marker])")
-    assert dict(drawn) == {name: style.marker for name, style in METHODS.items()}
-    assert page.locator("[data-arrow]").count() == len(METHODS)
+    assert page.locator("[data-arrow]").count() == len(KEYS)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        for name, style in METHODS.items():
-            wanted = style.color if scheme == "light" else style.on_dark
+        for name, look in method_styles(KEYS).items():
+            wanted = look.color if scheme == "light" else look.on_dark
             red, green, blue = (int(wanted[start : start + 2], 16) for start in (1, 3, 5))
-            row = page.locator(f'tr[data-row="{name}"] .marker')
+            row = page.locator(f'tr[data-row="{KEYS[name]}"] .marker')
             assert row.evaluate("one => getComputedStyle(one).fill") == f"rgb({red}, {green}, {blue})"
-            line = page.locator(f'[data-arrow="{name}"]')
+            line = page.locator(f'[data-arrow="{KEYS[name]}"]')
             assert line.evaluate("one => getComputedStyle(one).stroke") == f"rgb({red}, {green}, {blue})"
+    shapes = page.locator("tr[data-row] .marker path").evaluate_all("all => all.map(one => one.getAttribute('d'))")
+    drawn = page.locator(".directions-plane .mark").evaluate_all("all => all.map(one => one.getAttribute('d'))")
+    assert sorted(shapes) == sorted(drawn) and len(set(shapes)) == len(KEYS)
 
 
-def test_the_table_shows_what_the_methods_return(page: Page) -> None:
-    gradients = torch.tensor([[1.6, 0.3], [-0.9, 1.1]], dtype=torch.float64)
-    for name in SHIPPED:
-        weights = python_weights({"method": name, "gradients": gradients.tolist(), "settings": {}, "losses": [1, 1]})
-        direction = weights @ gradients.numpy()
+@pytest.mark.parametrize(("keys", "turn", "size"), [((), 24, 1), (("ArrowRight", "ArrowRight", "ArrowDown"), 22, 0)])
+def test_the_table_and_the_arrows_show_what_the_methods_return(
+    page: Page, keys: tuple[str, ...], turn: int, size: int
+) -> None:
+    for key in keys:
+        page.locator('[data-tip="2"]').press(key)
+    gradients = gradients_at(turn, size)
+    start = math.radians(10)  # where g₁ points to
+    turned = np.array([[math.cos(start), math.sin(start)], [-math.sin(start), math.cos(start)]])
+    for name in KEYS:
+        settings = {"form": "penalty"} if name == FORM else {}
+        direction = python_direction(name.partition("(")[0], gradients, **settings)
         length = float(np.linalg.norm(direction))
-        cosines = gradients.numpy() @ direction / length / np.linalg.norm(gradients.numpy(), axis=1)
+        cosines = gradients @ direction / length / np.linalg.norm(gradients, axis=1)
         shown = [float(text.replace("−", "-")) for text in cells(page, name)[:5]]
-        np.testing.assert_allclose(shown, [*weights, length, *cosines], rtol=6e-3)
-        np.testing.assert_allclose(arrow(page, name), direction * [100, -100], rtol=1e-9)
+        np.testing.assert_allclose(shown[:2] @ gradients, direction, rtol=2e-2)
+        np.testing.assert_allclose(shown[2:], [length, *cosines], rtol=6e-3)
+        np.testing.assert_allclose(arrow(page, name), direction @ turned * [UNIT, -UNIT], rtol=1e-5, atol=1e-4)
 
 
-def test_a_tip_can_be_dragged(page: Page) -> None:
+def test_tips_can_be_dragged_and_stay_on_the_grid(page: Page) -> None:
     before = arrow(page, "mgda")
+    x, y = centre(page, 2)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 30, y + 60, steps=4)
+    page.mouse.up()
+    assert centre(page, 2) == pytest.approx((x - 30, y + 60), abs=12), "the nearest point of the grid"
+    assert re.fullmatch(r"length 1\.33, 1[56][05] degrees", place(page, 2))
+    assert arrow(page, "mgda") != before
+    after = centre(page, 2)
+    page.mouse.move(x, y)  # no button is down: the tip stays
+    assert centre(page, 2) == after
     x, y = centre(page, 1)
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + 30, y - 60, steps=4)
+    page.mouse.move(x, y + 80)
     page.mouse.up()
-    assert centre(page, 1) == pytest.approx((x + 30, y - 60), abs=1.5)
-    assert arrow(page, "mgda") != before
-    after = centre(page, 1)
-    page.mouse.move(x, y)  # no button is down: the tip stays
-    assert centre(page, 1) == after
-    status(page, r"g₁ = \((?!1\.6, 0\.3)")
+    assert re.fullmatch(r"length 1, -\d+ degrees", place(page, 1)), "g₁ is turned and keeps its length"
+    status(page, "g₂ has length 1.33")
 
 
-def test_a_tip_can_be_dragged_by_touch(browser: Browser, address: str) -> None:
+def test_a_tip_can_be_dragged_by_touch(browser: Browser, figure: Path) -> None:
     with watched_page(browser, width=380, touch=True) as page:
-        page.goto(address)
+        page.goto(figure.as_uri())
         page.locator(".directions-plane").scroll_into_view_if_needed()
         x, y = centre(page, 2)
         session = page.context.new_cdp_session(page)
         for kind, points in (
             ("touchStart", [{"x": x, "y": y}]),
             ("touchMove", [{"x": x + 20, "y": y + 30}]),
-            ("touchMove", [{"x": x + 40, "y": y + 60}]),
+            ("touchMove", [{"x": x + 20, "y": y + 60}]),
             ("touchEnd", []),
         ):
             session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
             page.wait_for_timeout(50)  # a finger moves slower than frames are drawn
-        assert centre(page, 2) == pytest.approx((x + 40, y + 60), abs=1.5)
+        assert centre(page, 2) == pytest.approx((x + 20, y + 60), abs=8)
 
 
-def test_a_tip_can_be_moved_by_keys(page: Page) -> None:
+def test_tips_can_be_moved_by_keys(page: Page) -> None:
     tip = page.locator('[data-tip="2"]')
     tip.focus()
-    assert "−0.9, 1.1" in (tip.get_attribute("aria-valuetext") or "")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowDown")
-    assert "−0.85, 1.05" in (tip.get_attribute("aria-valuetext") or "")
-    page.keyboard.press("Shift+ArrowLeft")
-    page.keyboard.press("Shift+ArrowUp")
-    assert "−1.1, 1.3" in (tip.get_attribute("aria-valuetext") or "")
-    status(page, re.escape("g₂ = (−1.1, 1.3)"))
+    assert place(page, 2) == "length 1.33, 130 degrees"
+    for key, expected in (
+        ("ArrowLeft", "length 1.33, 135 degrees"),
+        ("ArrowUp", "length 1.78, 135 degrees"),
+        ("Shift+ArrowRight", "length 1.78, 105 degrees"),
+        ("Shift+ArrowDown", "length 0.562, 105 degrees"),
+    ):
+        page.keyboard.press(key)
+        assert place(page, 2) == expected
+    status(page, re.escape("g₂ has length 0.562 and lies 95° from g₁"))
+    for _ in range(12):
+        page.keyboard.press("Shift+ArrowDown")
+    assert place(page, 2) == "length 0.0178, 105 degrees", "the grid ends there"
     page.keyboard.press("Shift+Tab")
     assert page.evaluate("document.activeElement.dataset.tip") == "1"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    assert place(page, 1) == "length 1, 5 degrees"
 
 
-@pytest.mark.parametrize(
-    ("knob", "value", "moved"),
-    [
-        ("tau", "0.6", "pcd"),
-        ("c", "0.9", "cagrad"),
-        ("p", "0.9", "auxinash"),
-        ("convex", "0.9", "ws"),
-        ("penalty", "1", "ws(form=penalty)"),
-        ("loss1", "1", "famo"),
-    ],
-)
-def test_a_knob_moves_its_method_alone(page: Page, knob: str, value: str, moved: str) -> None:
-    page.locator("details").evaluate("element => element.open = true")
-    before = {name: arrow(page, name) for name in METHODS}
-    page.locator(f"#directions-{knob}").fill(value)
-    assert {name for name in METHODS if arrow(page, name) != before[name]} == {moved}
+@pytest.mark.parametrize("moved", ["pcd", "cagrad", "auxinash", "ws", FORM])
+def test_a_knob_moves_its_method_alone(page: Page, moved: str) -> None:
+    before = {name: arrow(page, name) for name in KEYS}
+    knob = page.locator(f'[data-knob="{KEYS[moved]}"]')
+    knob.fill("3")
+    assert {name for name in KEYS if arrow(page, name) != before[name]} == {moved}
+    shown = page.inner_text(f'output[for="knob-{KEYS[moved]}"]')
+    assert knob.get_attribute("aria-valuetext") == shown
+    method, _, form = moved.partition("(")
+    setting = next(iter(find_method(method).settings))
+    settings = {setting: shown, **({"form": "penalty"} if form else {})}
+    length = np.linalg.norm(python_direction(method, gradients_at(24, 1), **settings))
+    assert math.hypot(*arrow(page, moved)) == pytest.approx(UNIT * length, rel=1e-5)
 
 
-def test_settings_reach_their_method(page: Page) -> None:
-    page.locator("details").evaluate("element => element.open = true")
-    for label, value, name, settings in (
-        ("cagrad-rescale", "1+c", "cagrad", {"rescale": "1+c"}),
-        ("mgda-normalization", "l2", "mgda", {"normalization": "l2"}),
-        ("pcd-normalization", "none", "pcd", {"normalization": "none"}),
-        ("pcd-rescale", "none", "pcd", {"normalization": "none", "rescale": "none"}),
-    ):
-        page.locator(f"#directions-{label}").select_option(value)
-        gradients = [[1.6, 0.3], [-0.9, 1.1]]
-        weights = python_weights({"method": name, "gradients": gradients, "settings": settings, "losses": [1, 1]})
-        np.testing.assert_allclose(arrow(page, name), weights @ np.array(gradients) * [100, -100], rtol=1e-9)
+def test_a_choice_of_words_is_a_list(page: Page) -> None:
+    assert page.get_by_label("MGDA: normalization").locator("option").all_inner_texts() == [
+        "none",
+        "l2",
+        "loss",
+        "loss+",
+    ]
+    page.get_by_label("MGDA: normalization").select_option("l2")
+    length = np.linalg.norm(python_direction("mgda", gradients_at(24, 1), normalization="l2"))
+    assert math.hypot(*arrow(page, "mgda")) == pytest.approx(UNIT * length, rel=1e-5)
 
 
 def test_presets_set_both_gradients(page: Page) -> None:
     page.click('[data-preset="equilibrium"]')
     assert page.get_attribute('[data-preset="equilibrium"]', "aria-pressed") == "true"
-    assert {name for name in METHODS if cells(page, name)[5] == "d = 0, stops"} == set(METHODS) - {"pcd"}
-    status(page, "Descending on both: none")
+    stopped = {name for name in KEYS if cells(page, name)[5] == "d = 0, stops"}
+    assert stopped == set(KEYS) - {"pcd", FORM}
+    status(page, "lies 180° from g₁. Descending on both: none")
     page.click('[data-preset="longer"]')
-    assert "length 943" in (page.get_attribute('[data-tip="2"]', "aria-valuetext") or "")
+    assert place(page, 2) == "length 56.2, 130 degrees"
     assert max(map(abs, arrow(page, "ws"))) < 300, "an arrow that leaves the picture ends at its edge"
-    page.click('[data-preset="vanishing"]')
-    assert cells(page, "pcd")[2].endswith("e−4")
+    page.click('[data-preset="shorter"]')
+    assert place(page, 2) == "length 0.0178, 130 degrees"
+    page.click('[data-preset="aligned"]')
+    assert {cells(page, name)[5] for name in KEYS} == {"yes"}
 
 
 def test_rescaling_shows_who_moves(page: Page) -> None:
-    page.click('[data-rescale="10"]')
+    page.click('[data-rescale="1"]')
     said = status(page, "multiplied by 10")
     assert "Direction kept: AuxiNash; FAMO; PCD." in said
-    turned = {name: cells(page, name)[6] for name in METHODS}
-    assert {name for name, text in turned.items() if text == "kept"} == {"auxinash", "famo", "pcd"}
-    assert all(text.endswith("°") for name, text in turned.items() if name not in ("auxinash", "famo", "pcd"))
-    page.locator('[data-tip="1"]').press("ArrowUp")
-    assert {cells(page, name)[6] for name in METHODS} == {"–"}, "a comparison ends with the next change"
+    turned = {name: cells(page, name)[6] for name in KEYS}
+    kept = {name for name, text in turned.items() if text == "kept"}
+    assert kept == {"auxinash", "famo", "pcd"}
+    assert all(text.endswith("°") for name, text in turned.items() if name not in kept)
+    assert page.locator(".ghost").count() == len(KEYS)
+    assert page.locator('[data-rescale="1"]').is_disabled(), "the grid does not reach further"
+    page.locator('[data-tip="1"]').press("ArrowLeft")
+    assert {cells(page, name)[6] for name in KEYS} == {"–"}, "a comparison ends with the next change"
 
 
 def test_methods_can_be_hidden(page: Page) -> None:
-    page.uncheck('[data-toggle="pcgrad"]')
+    row = page.locator('tr[data-row="pcgrad"] input')
+    row.uncheck()
     assert page.locator('[data-arrow="pcgrad"]').count() == 0
-    assert page.locator("[data-arrow]").count() == len(METHODS) - 1
+    assert page.locator("[data-arrow]").count() == len(KEYS) - 1
     status(page, "PCGrad is hidden")
-    page.check('[data-toggle="pcgrad"]')
+    row.check()
     assert page.locator('[data-arrow="pcgrad"]').count() == 1
 
 
 def test_directions_can_be_drawn_at_one_length(page: Page) -> None:
     page.check('[data-option="equal"]')
-    assert {round(math.hypot(*arrow(page, name)), 6) for name in METHODS} == {150.0}
-    page.check('[data-option="constructions"]')
-    assert page.locator(".construction").count() == 3
+    assert {round(math.hypot(*arrow(page, name)), 4) for name in KEYS} == {1.5 * UNIT}
+    page.check('[data-option="hull"]')
+    assert page.locator(".hull").count() == 1
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_fits_a_narrow_screen(browser: Browser, address: str, dark: bool) -> None:
+def test_it_fits_a_narrow_screen(browser: Browser, figure: Path, dark: bool) -> None:
     with watched_page(browser, width=380, dark=dark) as page:
-        page.goto(address)
+        page.goto(figure.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
         box = page.locator(".directions-plane svg").bounding_box()
         assert box is not None and 250 < box["width"] <= 380
-
-
-def test_it_has_no_inline_style_or_script(page: Page) -> None:
-    assert page.locator("[style]").count() == 0
-    assert page.locator("script:not([src]), style").count() == 0

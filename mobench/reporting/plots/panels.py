@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from .style import Style, method_styles
+from mobench.core.about import Look
+
+from .style import method_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +64,7 @@ def add_legend(figure: Figure, frame: pd.DataFrame) -> None:
     figure.legend(handles=handles, loc="outside right upper")
 
 
-def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Style]) -> None:
+def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Look]) -> None:
     """Draw `mean` against `x` as one line per contender, with a band from `low` to `high`."""
     import seaborn
 

@@ -7,8 +7,9 @@ method's colour becomes the shade of the same hue that is made for dark pages. A
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from .style import FURTHER, METHODS
+from .style import FURTHER, stated_looks
 
 LIGHT_PAGE, DARK_PAGE = "#ffffff", "#14161a"
 NAMED = {
@@ -22,23 +23,22 @@ NAMED = {
     "#000000": "#ffffff",
 }
 """The greys that plots are drawn with, and what they become."""
-SHADES = {style.color.lower(): style.on_dark.lower() for style in (*METHODS.values(), *FURTHER)}
 
 _COLOR = re.compile(r"(?P<place>(?:fill|stroke|stop-color)(?:\s*:\s*|\s*=\s*[\"']))(?P<color>#[0-9a-fA-F]{6})\b")
 
 
 def dark(svg: bytes) -> bytes:
     """Return the SVG of one of our plots in colours for the dark page; ids, shapes and data stay as they are."""
-    return _COLOR.sub(lambda found: found["place"] + dark_color(found["color"]), svg.decode()).encode()
+    looks = (*stated_looks().values(), *FURTHER)
+    known = NAMED | {look.color.lower(): look.on_dark.lower() for look in looks}
+    return _COLOR.sub(lambda found: found["place"] + dark_color(found["color"], known), svg.decode()).encode()
 
 
-def dark_color(color: str) -> str:
-    """Return what a colour of a plot on white becomes on the dark page."""
+def dark_color(color: str, known: Mapping[str, str] = NAMED) -> str:
+    """Return what a colour of a plot on white becomes on the dark page; what is not known stays, unless it is grey."""
     key = color.lower()
-    if key in SHADES:
-        return SHADES[key]
-    if key in NAMED:
-        return NAMED[key]
+    if key in known:
+        return known[key]
     red, green, blue = (int(key[start : start + 2], 16) for start in (1, 3, 5))
     if red == green == blue:
         low, high = int(DARK_PAGE[1:3], 16), 0xE8

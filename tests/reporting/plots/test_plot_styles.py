@@ -4,7 +4,10 @@ import matplotlib
 import numpy as np
 import pytest
 
-from mobench.reporting.plots.style import FURTHER, METHODS, house_style, method_styles
+from mobench.core.about import Look
+from mobench.core.registry import methods
+from mobench.errors import UserError
+from mobench.reporting.plots.style import FURTHER, house_style, method_styles, stated_looks
 from mobench.reporting.plots.theme import DARK_PAGE, LIGHT_PAGE
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
@@ -14,7 +17,8 @@ VISIONS = {
     "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
     "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
 }
-SEVEN = ["pcd", "ws", "mgda", "pcgrad", "cagrad", "famo", "auxinash"]
+SHIPPED = [name for name, method in methods().items() if method.__module__.startswith("mobench.methods.")]
+LOOKS = (*stated_looks().values(), *FURTHER)
 
 
 def linear(color):
@@ -38,19 +42,19 @@ def contrast(color, background):
 
 @pytest.mark.parametrize("shade", ["color", "on_dark"])
 @pytest.mark.parametrize("vision", VISIONS)
-def test_the_seven_methods_differ_for_colour_blind_readers(vision, shade):
-    seen = {name: lab(np.array(VISIONS[vision]) @ linear(getattr(METHODS[name], shade))) for name in SEVEN}
-    assert min(np.linalg.norm(seen[a] - seen[b]) for a, b in itertools.combinations(SEVEN, 2)) > 30
+def test_the_shipped_methods_differ_for_colour_blind_readers(vision, shade):
+    seen = {name: lab(np.array(VISIONS[vision]) @ linear(getattr(stated_looks()[name], shade))) for name in SHIPPED}
+    assert min(np.linalg.norm(seen[a] - seen[b]) for a, b in itertools.combinations(SHIPPED, 2)) > 30
 
 
 def test_every_colour_is_seen_on_its_page():
-    for style in (*METHODS.values(), *FURTHER):
+    for style in LOOKS:
         assert contrast(style.color, LIGHT_PAGE) >= 3.0, style
         assert contrast(style.on_dark, DARK_PAGE) >= 3.0, style
 
 
 def test_both_shades_of_a_method_are_one_hue():
-    for style in (*METHODS.values(), *FURTHER):
+    for style in LOOKS:
         light, dark_one = (lab(linear(color)) for color in (style.color, style.on_dark))
         assert np.linalg.norm(light - dark_one) < 25, style
         if np.linalg.norm(light[1:]) > 10:
@@ -59,22 +63,37 @@ def test_both_shades_of_a_method_are_one_hue():
 
 
 def test_no_two_styles_share_a_colour_or_a_marker():
-    styles = (*METHODS.values(), *FURTHER)
-    assert len({style.color for style in styles}) == len({style.on_dark for style in styles}) == len(styles)
-    assert len({style.marker for style in styles}) == len(styles)
+    assert len({look.color for look in LOOKS}) == len({look.on_dark for look in LOOKS}) == len(LOOKS)
+    assert len({look.marker for look in LOOKS}) == len(LOOKS)
 
 
 def test_a_new_method_looks_the_same_whoever_stands_beside_it():
     alone = method_styles(["mine"])["mine"]
     assert alone in FURTHER
     assert method_styles(["pcd", "mine", "ws"])["mine"] == alone
-    assert method_styles(["pcd"])["pcd"] == METHODS["pcd"]
 
 
-def test_new_methods_differ_from_each_other_as_long_as_styles_last():
+def test_another_form_of_a_method_has_a_look_of_its_own():
+    styles = method_styles([*SHIPPED, "ws(form=penalty)"])
+    form = styles.pop("ws(form=penalty)")
+    assert styles == stated_looks() and form in FURTHER
+    for shade in ("color", "on_dark"):
+        other = lab(linear(getattr(form, shade)))
+        assert min(np.linalg.norm(other - lab(linear(getattr(look, shade)))) for look in styles.values()) > 30
+
+
+def test_new_methods_differ_from_each_other_as_long_as_looks_last():
     names = [f"method-{index}" for index in range(len(FURTHER))]
-    assert len(set(method_styles(names).values())) == len(FURTHER)
+    assert set(method_styles(names).values()) == set(FURTHER)
     assert list(method_styles([*names, "one-more", "pcd"])) == [*names, "one-more", "pcd"]
+
+
+@pytest.mark.parametrize(
+    "values", [("red", "#112233", "o"), ("#112233", "#112233; }", "o"), ("#112233", "#112233", "<b>")]
+)
+def test_a_look_takes_colours_and_markers_only(values):
+    with pytest.raises(UserError, match=r"Look\.(color|on_dark|marker)="):
+        Look(*values)
 
 
 def test_the_style_does_not_outlive_the_plot():

@@ -4,11 +4,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from mobench.reporting.plots import dark, house_style
-from mobench.reporting.plots.style import METHODS
+from mobench.reporting.plots.style import FURTHER, stated_looks
 from mobench.reporting.plots.theme import DARK_PAGE, LIGHT_PAGE, dark_color
 from mobench.reporting.rendering import files_of
 from tests.reporting.plots.test_plot_styles import contrast
 
+LOOKS = (*stated_looks().values(), *FURTHER)
 TEXT = "#262626"
 MARKS = ["#222222", "#333333", "#555555", "#767676", "#8a8a8a", "#4d7ea8"]
 """Everything that plots draw beside methods: rings, error bars, legends, leaders, axes, contours."""
@@ -37,8 +38,8 @@ def drawing():
     with house_style():
         figure = Figure(figsize=(3, 2))
         axis = figure.subplots()
-        for name, style in METHODS.items():
-            axis.plot([0, 1], [0, len(name)], color=style.color, marker=style.marker, label=name)
+        for place, look in enumerate(LOOKS):
+            axis.plot([0, 1], [0, place], color=look.color, marker=look.marker, label=str(place))
         axis.set(title="a title", xlabel="x")
         axis.legend()
         return files_of(figure)[0]
@@ -54,7 +55,7 @@ def test_a_dark_plot_has_dark_colours_and_the_same_shapes():
     assert LIGHT_PAGE not in shown
     assert DARK_PAGE in shown
     assert dark_color(TEXT) in shown
-    assert {style.on_dark.lower() for style in METHODS.values()} <= shown
+    assert {look.on_dark.lower() for look in LOOKS} <= shown
     bare = [re.sub(rb"(fill|stroke): #[0-9a-f]{6}", b"", svg) for svg in (light, dark(light))]
     assert bare[0] == bare[1]
 

@@ -1,0 +1,37 @@
+"""What the runs of a method cost on a problem: time per step, backward passes and memory, as measured."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import pandas as pd
+
+
+class Spread(NamedTuple):
+    """Median and quartiles over runs; NaN where nothing was measured."""
+
+    median: float
+    lower: float
+    upper: float
+
+
+def spreads(runs: pd.DataFrame) -> tuple[Spread, Spread, Spread, Spread]:
+    """Return milliseconds per step, own microseconds per step, backward passes per step and megabytes.
+
+    Pass finished runs only: a step that raises costs less than one that is taken.
+    """
+    passes = runs["backward_passes"] / runs["steps"] if {"backward_passes", "steps"} <= {*runs} else None
+    return (
+        _spread(runs.get("seconds_per_step"), 1e3),
+        _spread(runs.get("method_seconds_per_step"), 1e6),
+        _spread(passes, 1.0),
+        _spread(runs.get("peak_memory"), 1e-6),
+    )
+
+
+def _spread(values: pd.Series | None, unit: float) -> Spread:
+    if values is None:
+        return Spread(math.nan, math.nan, math.nan)
+    lower, median, upper = unit * values.astype(float).quantile([0.25, 0.5, 0.75])
+    return Spread(float(median), float(lower), float(upper))

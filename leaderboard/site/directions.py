@@ -1,0 +1,186 @@
+"""The interactive figure: what each method makes of two gradients, computed here and looked up by the page.
+
+The weights of a method depend on the lengths of the gradients and the angle between them. In the figure the tips move
+on a grid of angles and lengths, and for every method there is a table of its weights on that grid: what is shown is
+the method's own answer, not an estimate between answers. A gradient is lengthened by multiplying its objective, loss
+included. Methods with a state or random draws are shown at their first step.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
+
+from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
+from mobench.core.registry import methods
+from mobench.core.settings import Choice, Flag, Real, Setting
+
+from .cards import spelled
+from .markers import mark_class, markers
+from .names import file_stem
+from .output import SiteFolder
+from .pages import Pages
+from .script_data import script_of
+
+if TYPE_CHECKING:
+    import torch
+
+DEGREES = 5
+"""Between neighbouring angles; they go from 0 to 180."""
+PER_DECADE, REACH = 8, 14
+"""‖g_1‖ = 1, and ‖g_2‖ is a power of 10 with the exponents −REACH/PER_DECADE, …, REACH/PER_DECADE."""
+GRID = {"degrees": DEGREES, "per_decade": PER_DECADE, "reach": REACH}
+VALUES = 5
+"""How many values of a knob are computed."""
+
+Table = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Knob:
+    """The setting that can be turned in the figure: the first that a method declares."""
+
+    name: str
+    meaning: str
+    values: list[str]
+    chosen: int
+    """The place of the default."""
+    slides: bool
+    """Whether the values are numbers."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method in the figure."""
+
+    key: str
+    label: str
+    marker: Markup
+    look: str
+    """The class that has its colour."""
+    script: str
+    """The file of its table."""
+    knob: Knob | None
+
+
+def directions_page(pages: Pages, names: Iterable[str], folder: SiteFolder) -> str:
+    """Return the page with every registered method and those of `names` that are forms of one; write their tables."""
+    found = dict(_contenders(names))
+    drawn = markers(found)
+    rows = []
+    for name, (method, settings) in found.items():
+        knob, tables = _tables(method, settings)
+        script = f"data/directions/{file_stem(name)}.js"
+        values = knob.values if knob else []
+        content = {"values": values, "tables": [base64.b64encode(one.tobytes()).decode() for one in tables]}
+        folder.write(script, script_of(f"directions/{file_stem(name)}", content))
+        label = method.title if name == method.name else f"{method.title} {name.removeprefix(method.name)}"
+        rows.append(Row(file_stem(name), label, drawn[name], mark_class(name), script, knob))
+    return pages.render("directions.html", "directions.html", "What each method does", rows=rows, grid=GRID)
+
+
+def _contenders(names: Iterable[str]) -> Iterator[tuple[str, tuple[type[Method], dict[str, str]]]]:
+    """Yield the class and the settings of every registered method, and of every name such as `ws(form=penalty)`."""
+    known = methods()
+    for name in sorted({*known, *names}):
+        method, _, form = name.partition("(")
+        settings = dict(part.partition("=")[::2] for part in form.removesuffix(")").split(", ") if part)
+        if name in known:
+            method, settings = name, {}
+        if method in known and _made(known[method], settings) is not None:
+            yield name, (known[method], settings)
+
+
+def _made(method: type[Method], settings: Mapping[str, Any]) -> Method | None:
+    """Return the method with these settings, None where it does not accept them."""
+    try:
+        return method(**settings)
+    except Exception:  # noqa: BLE001 - a plugin may refuse by any error
+        return None
+
+
+def _tables(method: type[Method], settings: Mapping[str, str]) -> tuple[Knob | None, list[Table]]:
+    """Return the knob and a table for each of its values; without a knob one table."""
+    name, setting = next(((name, one) for name, one in method.settings.items() if name not in settings), ("", None))
+    if setting is None:
+        return None, [weights_table(method(**settings))]
+    made = {spelled(value): _made(method, {**settings, name: value}) for value in _values(setting)}
+    tables = {value: weights_table(one) for value, one in made.items() if one is not None}
+    default = tables[spelled(setting.default)]
+    if all(np.array_equal(one, default, equal_nan=True) for one in tables.values()):
+        return None, [default]
+    chosen = list(tables).index(spelled(setting.default))
+    return Knob(name, setting.meaning, list(tables), chosen, isinstance(setting, Real)), list(tables.values())
+
+
+def _values(setting: Setting) -> list[Any]:
+    """Return some values of a setting, its default among them.
+
+    Of words the first; of a number between two bounds both, and three between them; of another number the default,
+    doubled and halved.
+    """
+    default = setting.default
+    if isinstance(setting, Choice):
+        return sorted(setting.choices, key=lambda word: word != default)[:VALUES]
+    if isinstance(setting, Flag):
+        return [False, True]
+    if not isinstance(setting, Real) or isinstance(default, tuple):
+        return [default]
+    if math.isinf(setting.low) or math.isinf(setting.high):
+        return sorted({default * 2.0**power for power in range(-2, 3)})
+    margin = 0.01 * (setting.high - setting.low)
+    ends = setting.low + margin * setting.low_open, setting.high - margin * setting.high_open
+    between = np.round(np.linspace(*ends, VALUES)[1:-1], 2).tolist()
+    between[int(np.argmin(np.abs(np.array(between) - default)))] = default
+    return sorted({*ends, *between})
+
+
+def weights_table(method: Method) -> Table:
+    """Return the method's weights at the first step of a run (angle × length × 2); NaN where it raises."""
+    lengths = 10.0 ** (np.arange(-REACH, REACH + 1) / PER_DECADE)
+    angles = np.deg2rad(np.arange(0, 181, DEGREES))
+    units = np.round(np.column_stack([np.cos(angles), np.sin(angles)]), 15)
+    rng = np.random.default_rng(0)
+    first = rng.bit_generator.state
+    weights = np.full((len(units), len(lengths), 2), np.nan, dtype="<f4")
+    for (i, unit), (j, length) in product(enumerate(units), enumerate(lengths)):
+        rng.bit_generator.state = first
+        try:
+            method.reset(2, rng)
+            weights[i, j] = _weights(method, np.array([1.0, length]), np.array([[1.0, 0.0], length * unit]))
+        except Exception:  # noqa: BLE001 - whatever a method raises costs its own arrow alone
+            continue
+    return weights
+
+
+def _weights(method: Method, losses: Vector, gradients: Matrix) -> Vector:
+    step = Step(losses, _Plane(gradients), np.zeros(2))
+    if not method.overrides("direction"):
+        return checked_weights(method, step)
+    solved: Vector = np.linalg.lstsq(gradients.T, method.direction(step).numpy(), rcond=None)[0]
+    return solved
+
+
+class _Plane:
+    """Two gradients in the plane, as a step reads them."""
+
+    def __init__(self, gradients: Matrix) -> None:
+        self._gradients = gradients
+
+    def gram(self) -> Matrix:
+        """Return the inner products."""
+        return self._gradients @ self._gradients.T
+
+    def gradients(self) -> torch.Tensor:
+        """Return the gradients as rows."""
+        import torch
+
+        return torch.from_numpy(self._gradients)

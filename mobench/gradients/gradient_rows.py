@@ -63,9 +63,13 @@ class GradientRows:
 
     def clear(self) -> None:
         """Forget the step that is under way, and free its memory."""
+        self._finish()
+        self._gram: Matrix | None = None
+
+    def _finish(self) -> None:
+        """Forget all of the step but its Gram matrix."""
         self._pending: Sequence[Loss] = ()
         self._rows: list[Row] = []
-        self._gram: Matrix | None = None
         self._value_sum: Vector = np.zeros(0)
         self._weight = 1.0
         self._scale = 1.0
@@ -124,7 +128,7 @@ class GradientRows:
 
     @property
     def gram_if_read(self) -> Matrix | None:
-        """The Gram matrix, None if nobody has asked for it in this step."""
+        """The Gram matrix of this step, or of the one that was just applied; None if nobody asked for it."""
         return self._gram
 
     def gram(self) -> Matrix:
@@ -170,7 +174,7 @@ class GradientRows:
             terms = [(row, factor / row.unit) for row, factor in zip(self._rows, factors, strict=True)]
         else:
             terms = self._differentiate_sum(factors)
-        self.clear()
+        self._finish()
         terms.sort(key=lambda term: not term[0].owned)  # memory that may become `.grad` comes first
         with torch.no_grad():
             for index, parameter in enumerate(self.parameters):
@@ -179,8 +183,6 @@ class GradientRows:
     @torch.no_grad()
     def apply_direction(self, direction: Tensor) -> None:
         """Write an n-vector into the parameters' `.grad`, None for a parameter that no loss depends on."""
-        if direction.shape != (self.n,):
-            raise UserError(f"the direction has shape {tuple(direction.shape)}; ({self.n},) is needed")
         pieces = split(direction, self.parameters)
         for index, (parameter, piece) in enumerate(zip(self.parameters, pieces, strict=True)):
             used = not self._rows or any(row.block(index) is not None for row in self._rows)
@@ -188,7 +190,7 @@ class GradientRows:
             if used and parameter.requires_grad:
                 # A copy, because a view would keep the whole vector alive and share it with the caller.
                 parameter.grad = piece.to(parameter, copy=True).mul_(self._scale)
-        self.clear()
+        self._finish()
 
     def _all_rows(self) -> list[Row]:
         if not self._rows:

@@ -22,7 +22,7 @@ from mobench.gradients.blocks import all_finite
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.losses import Loss, plain_values
 from mobench.training.diagnostics import Diagnostics
-from mobench.training.step import build_method, chosen_update, make_step
+from mobench.training.step import build_method, make_step, take_step
 
 
 class MultiObjective:
@@ -200,15 +200,8 @@ class MultiObjective:
         self._start(len(rows.values))
         step = make_step(losses, len(rows.values), rows, self._lower_bounds, self.iteration)
         before = method.state_dict() if self._scaling else {}
-        weights = None
         try:
-            chosen = chosen_update(method, step)
-            gram = rows.gram_if_read
-            if isinstance(chosen, Tensor):
-                rows.apply_direction(chosen)
-            else:
-                weights = chosen
-                rows.apply(weights)
+            update = take_step(method, step, rows)
         except NonFiniteError:
             if not self._scaling or rows.finite():
                 raise
@@ -219,7 +212,7 @@ class MultiObjective:
             return None
         self.iteration += 1
         passes = rows.backward_passes - self._passes_before
-        return Diagnostics(step.iteration, losses, weights, gram, step.notes, passes)
+        return Diagnostics(step.iteration, losses, update.weights, rows.gram_if_read, step.notes, passes)
 
     def _skip(self, losses: Vector | None) -> Diagnostics:
         """Leave gradients on which every scaler skips the optimizer's step."""

@@ -306,8 +306,6 @@ def test_other_mistakes_are_refused(network, parameters) -> None:
     rows.load(two_losses(network, batch()))
     with pytest.raises(UserError, match="3 weights for 2 losses"):
         rows.apply([1.0, 1.0, 1.0])
-    with pytest.raises(UserError, match=r"the direction has shape \(3,\); \(58,\) is needed"):
-        rows.apply_direction(torch.zeros(3))
 
     class WrongShape(HalfSquare):
         def gradient(self, index: int):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import time
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.core.settings import Configurable
-from mobench.errors import MethodError, NonFiniteError
+from mobench.errors import MethodError, NonFiniteError, UserError
 
 if TYPE_CHECKING:
     import torch
@@ -94,7 +94,7 @@ class Step:
 
 
 class Method(Configurable, ABC):
-    """A gradient-combining method. Subclasses must define `weights`; all else is optional."""
+    """A gradient-combining method. Subclasses define `weights` or `direction`; all else is optional."""
 
     name: ClassVar[str] = ""
     """The id in the registry; by default the class name in lower case."""
@@ -108,6 +108,7 @@ class Method(Configurable, ABC):
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
+        self.check_complete()
         self.rng = np.random.default_rng(0)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -118,14 +119,20 @@ class Method(Configurable, ABC):
     def label(cls) -> str:
         return cls.name
 
-    @abstractmethod
+    @classmethod
+    def check_complete(cls) -> None:
+        """Refuse a class that defines neither `weights` nor `direction`."""
+        if not (cls.overrides("weights") or cls.overrides("direction")):
+            raise UserError(f"the method '{cls.name}' defines neither weights(step) nor direction(step); it needs one")
+
     def weights(self, step: Step) -> npt.ArrayLike:
         """Return the K weights of the update `d = Σ_i w_i g_i`."""
+        raise MethodError(f"{self.name} has a direction of its own and no weights")
 
     def direction(self, step: Step) -> torch.Tensor:
         """Return the update as an n-vector, for what is no linear combination of the gradients.
 
-        The engine calls this instead of `weights` when a subclass overrides it.
+        A subclass that defines it needs no `weights`, and is never asked for them.
         """
         raise MethodError(f"{self.name} combines by weights and has no direction of its own")
 

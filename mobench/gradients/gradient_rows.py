@@ -31,7 +31,8 @@ from mobench.gradients.blocks import (
     weighted_sum,
 )
 from mobench.gradients.gram import gram_of
-from mobench.gradients.losses import Loss, last_with_graph, loss_values
+from mobench.gradients.graphs import needed_later
+from mobench.gradients.losses import Loss, loss_values
 
 
 class GradientRows:
@@ -206,16 +207,15 @@ class GradientRows:
             yield [flat(row.block(index), parameter) for row in rows]
 
     def _differentiate_each(self, losses: Sequence[Loss], weight: float) -> None:
-        """Add `weight` times each loss's gradient to its row."""
+        """Add `weight` times each loss's gradient to its row, and free each graph that no further loss needs."""
         rows: list[Row] = []
-        last = last_with_graph(losses)
-        for index, loss in enumerate(losses):
+        for index, (loss, needed) in enumerate(zip(losses, needed_later(losses), strict=True)):
             if isinstance(loss, KnownGradient):
                 rows.append(self._known_row(index, loss))
                 continue
             before = self._rows[index] if self._rows else None
             blocks = before.blocks if isinstance(before, StoredRow) else self._no_blocks()
-            blocks = self._traverse([loss], [weight * self._scale], blocks, retain_graph=index != last)
+            blocks = self._traverse([loss], [weight * self._scale], blocks, retain_graph=needed)
             rows.append(StoredRow(blocks, self._weight * self._scale, owned=True))
         self._rows = rows
 
@@ -230,6 +230,7 @@ class GradientRows:
                 losses.append(loss)
                 coefficients.append(factor)
         if losses:
+            needed_later(losses)  # refuses what autograd would miss
             blocks = self._traverse(losses, coefficients, self._no_blocks(), retain_graph=False)
             terms.append((StoredRow(blocks, 1.0, owned=True), 1.0))
         return terms

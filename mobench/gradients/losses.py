@@ -34,11 +34,6 @@ def finite_values(values: Sequence[float]) -> Vector:
     return array
 
 
-def last_with_graph(losses: Sequence[Loss]) -> int:
-    """Return the index of the last loss with a graph, -1 if there is none."""
-    return max((index for index, loss in enumerate(losses) if isinstance(loss, Tensor)), default=-1)
-
-
 def _listed(losses: Any) -> Sequence[Any]:
     if not isinstance(losses, Sequence):
         raise UserError(f"losses is a {type(losses).__name__}; it takes a list with one scalar for each objective")

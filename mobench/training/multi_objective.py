@@ -21,6 +21,7 @@ from mobench.errors import NonFiniteError, UserError
 from mobench.gradients.blocks import all_finite
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.losses import Loss, plain_values
+from mobench.training.checkpoint import packed, unpacked
 from mobench.training.diagnostics import Diagnostics
 from mobench.training.step import build_method, make_step, take_step
 
@@ -51,6 +52,7 @@ class MultiObjective:
         """How many updates were made."""
         self.diagnostics: Diagnostics | None = None
         """What the last step did."""
+        self._parameters = parameters
         self._rows = GradientRows(_tensors(parameters))
         self._lower_bounds = lower_bounds
         self._seed = seed
@@ -85,7 +87,7 @@ class MultiObjective:
         """
         self._refuse_unfinished("backward()")
         scale = self._begin(scaler)
-        with self._overflow_noted():
+        with self._nothing_half_done():
             if gradients is not None:
                 values = None if losses is None else plain_values(losses)
                 self._rows.load_gradients(gradients, values=values, scale=scale)
@@ -106,7 +108,7 @@ class MultiObjective:
         """
         scale = _scale_of(scaler, self._rows.parameters[0]) if self._accumulating else self._begin(scaler)
         if not self._overflow:
-            with self._overflow_noted():
+            with self._nothing_half_done():
                 self._rows.accumulate(losses, weight=weight, scale=scale)
         self._accumulating = True
 
@@ -123,6 +125,7 @@ class MultiObjective:
         Pass the result to `backward(gradients=…)`. `.grad` is None afterwards.
         """
         self._refuse_unfinished("gradients()")
+        self._see_parameters()
         self._rows.load(losses)
         try:
             return self._rows.gradients()
@@ -144,13 +147,13 @@ class MultiObjective:
         self.method.observe(values)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that changes from step to step."""
+        """Return everything that changes from step to step, as `torch.load` reads it by default."""
         self._refuse_unfinished("state_dict()")
         return {
             "method": self.method.name,
             "iteration": self.iteration,
             "objectives": self._k,
-            "state": self.method.state_dict(),
+            "state": packed(self.method.state_dict()),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -158,7 +161,7 @@ class MultiObjective:
         if state["method"] != self.method.name:
             raise UserError(f"the state belongs to the method '{state['method']}', not to '{self.method.name}'")
         self.iteration, self._k = state["iteration"], state["objectives"]
-        self.method.load_state_dict(state["state"])
+        self.method.load_state_dict(unpacked(state["state"]))
 
     def _refuse_unfinished(self, call: str) -> None:
         if self._accumulating:
@@ -166,20 +169,28 @@ class MultiObjective:
 
     def _begin(self, scaler: torch.amp.GradScaler | None) -> float:
         """Begin a step and return its loss scale."""
+        self._see_parameters()
         self._rows.clear()
         self._scaling = scaler is not None and scaler.is_enabled()
         self._overflow = False
         self._passes_before = self._rows.backward_passes
         return _scale_of(scaler, self._rows.parameters[0])
 
+    def _see_parameters(self) -> None:
+        """See what was added to the optimizer since the last step."""
+        if isinstance(self._parameters, torch.optim.Optimizer):
+            now = _tensors(self._parameters)
+            if [*map(id, now)] != [*map(id, self._rows.parameters)]:
+                self._rows = GradientRows(now)
+
     @contextmanager
-    def _overflow_noted(self) -> Iterator[None]:
-        """Under a scaler a non-finite loss means that the step is skipped; otherwise it is an error."""
+    def _nothing_half_done(self) -> Iterator[None]:
+        """Drop the step, with all its micro-batches, if anything fails; an overflow under a scaler skips it later."""
         try:
             yield
-        except NonFiniteError:
-            self._overflow = self._scaling
-            if not self._scaling:
+        except BaseException as error:
+            self._overflow = self._scaling and isinstance(error, NonFiniteError)
+            if not self._overflow:
                 self._accumulating = False
                 self._rows.clear()
                 raise

@@ -100,6 +100,8 @@ class Task(ABC):
 
     parameters: Sequence[torch.Tensor]
     """The trained tensors, as an optimizer takes them."""
+    shared_parameters: Sequence[torch.Tensor] | None = None
+    """Those of them that methods see. Each other one, e.g. of a head, gets the sum of the losses' own gradients."""
     steps_per_epoch: int = 1
     """How many batches make an epoch, for settings that count in epochs."""
 

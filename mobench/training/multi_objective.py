@@ -19,10 +19,12 @@ from mobench.core.method import Method, Vector
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError, UserError
 from mobench.gradients.blocks import all_finite
+from mobench.gradients.feature_rows import FeatureRows
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.losses import Loss, plain_values
 from mobench.training.checkpoint import packed, unpacked
 from mobench.training.diagnostics import Diagnostics
+from mobench.training.parameters import is_optimizer, named_tensors
 from mobench.training.step import build_method, make_step, take_step
 
 
@@ -31,8 +33,10 @@ class MultiObjective:
 
     `method` is the name of a registered method, with its hyperparameters as further keywords, or a
     `Method` object. `parameters` are the tensors to differentiate, or the optimizer that has them.
-    `lower_bounds` are known lower bounds of the losses, for methods that use them; `seed` feeds the
-    method's own randomness.
+    `shared` are those of them that all losses share, if not all: the method sees and combines the
+    gradients of these, and each other parameter gets the sum of the losses' own gradients, which for
+    the head of a task is its own loss's. `lower_bounds` are known lower bounds of the losses, for
+    methods that use them; `seed` feeds the method's own randomness.
 
     Like a `zero_grad` followed by `backward`, a step overwrites what `.grad` held before; None is
     left for frozen parameters and for those that no loss depends on.
@@ -43,6 +47,7 @@ class MultiObjective:
         method: str | Method,
         parameters: Iterable[Tensor] | torch.optim.Optimizer,
         *,
+        shared: Iterable[Tensor] | None = None,
         lower_bounds: Sequence[float] | None = None,
         seed: int = 0,
         **hyperparameters: Any,
@@ -52,15 +57,16 @@ class MultiObjective:
         """How many updates were made."""
         self.diagnostics: Diagnostics | None = None
         """What the last step did."""
-        self._parameters = parameters
-        self._rows = GradientRows(_tensors(parameters))
+        self._optimizer = parameters if is_optimizer(parameters) else None
+        self._shared = None if shared is None else named_tensors("shared", shared)[1]
+        names, tensors = named_tensors("parameters", parameters)
+        self._rows = GradientRows(tensors, shared=self._shared, names=names)
         self._lower_bounds = lower_bounds
         self._seed = seed
         self._k: int | None = None
         self._accumulating = False
         self._scaling = False
         self._overflow = False
-        self._passes_before = 0
 
     @property
     def wants_losses_after(self) -> bool:
@@ -72,9 +78,14 @@ class MultiObjective:
         losses: Sequence[Loss | float] | Tensor | None = None,
         *,
         gradients: Tensor | Sequence[Sequence[Tensor | None]] | None = None,
+        features: Tensor | Sequence[Tensor] | None = None,
         scaler: torch.amp.GradScaler | None = None,
     ) -> Diagnostics:
         """Fill `.grad` with the method's update for these K losses.
+
+        With `features`, the output of the shared part of the network, the method sees the gradients
+        with respect to these instead of the shared parameters: an approximation that takes one pass
+        through the shared part, whatever K is.
 
         With `gradients` (K×n, or K lists with one tensor or None per parameter) nothing is
         differentiated and `losses` are just K numbers, which may be left out if the method does not
@@ -87,15 +98,18 @@ class MultiObjective:
         """
         self._refuse_unfinished("backward()")
         scale = self._begin(scaler)
+        if features is not None and gradients is not None:
+            raise UserError("backward() takes features= or gradients=, not both")
+        rows = self._rows if features is None else self._rows_of(features)
         with self._nothing_half_done():
             if gradients is not None:
                 values = None if losses is None else plain_values(losses)
-                self._rows.load_gradients(gradients, values=values, scale=scale)
+                rows.load_gradients(gradients, values=values, scale=scale)
             elif losses is not None:
-                self._rows.load(cast("Sequence[Loss]", losses), scale=scale)
+                rows.load(cast("Sequence[Loss]", losses), scale=scale)
             else:
                 raise UserError("backward() takes a list of losses, or gradients=")
-        return self._finish(has_losses=losses is not None)
+        return self._finish(rows, has_losses=losses is not None)
 
     def accumulate(
         self, losses: Sequence[Loss], *, weight: float = 1.0, scaler: torch.amp.GradScaler | None = None
@@ -117,7 +131,7 @@ class MultiObjective:
         if not self._accumulating:
             raise UserError("there is nothing to combine; call accumulate(losses) for each micro-batch first")
         self._accumulating = False
-        return self._finish(has_losses=True)
+        return self._finish(self._rows, has_losses=True)
 
     def gradients(self, losses: Sequence[Loss]) -> Tensor:
         """Return the K×n gradients of the losses, e.g. to average them over processes.
@@ -128,7 +142,7 @@ class MultiObjective:
         self._see_parameters()
         self._rows.load(losses)
         try:
-            return self._rows.gradients()
+            return self._rows.all_gradients()
         finally:
             self._rows.clear()
 
@@ -173,15 +187,20 @@ class MultiObjective:
         self._rows.clear()
         self._scaling = scaler is not None and scaler.is_enabled()
         self._overflow = False
-        self._passes_before = self._rows.backward_passes
+        self._rows.backward_passes = 0
         return _scale_of(scaler, self._rows.parameters[0])
+
+    def _rows_of(self, features: Tensor | Sequence[Tensor]) -> FeatureRows:
+        if self._shared is None:
+            raise UserError("features= needs MultiObjective(…, shared=…): the parameters that the features come from")
+        return FeatureRows([features] if isinstance(features, Tensor) else features, self._rows.layout)
 
     def _see_parameters(self) -> None:
         """See what was added to the optimizer since the last step."""
-        if isinstance(self._parameters, torch.optim.Optimizer):
-            now = _tensors(self._parameters)
+        if self._optimizer is not None:
+            names, now = named_tensors("parameters", self._optimizer)
             if [*map(id, now)] != [*map(id, self._rows.parameters)]:
-                self._rows = GradientRows(now)
+                self._rows = GradientRows(now, shared=self._shared, names=names)
 
     @contextmanager
     def _nothing_half_done(self) -> Iterator[None]:
@@ -195,19 +214,19 @@ class MultiObjective:
                 self._rows.clear()
                 raise
 
-    def _finish(self, *, has_losses: bool) -> Diagnostics:
+    def _finish(self, rows: GradientRows, *, has_losses: bool) -> Diagnostics:
         """End the step with an update, or under a scaler with a skipped one."""
-        losses = self._rows.values if has_losses and not self._overflow else None
+        losses = rows.values if has_losses and not self._overflow else None
         try:
-            update = None if self._overflow else self._update(losses)
+            update = None if self._overflow else self._update(rows, losses)
         finally:
-            self._rows.clear()
-        self.diagnostics = self._skip(losses) if update is None else update
+            rows.clear()
+        self.diagnostics = self._skip(rows, losses) if update is None else update
         return self.diagnostics
 
-    def _update(self, losses: Vector | None) -> Diagnostics | None:
+    def _update(self, rows: GradientRows, losses: Vector | None) -> Diagnostics | None:
         """Write the method's update into `.grad`; None, with the method untouched, if it overflowed."""
-        rows, method = self._rows, self.method
+        method = self.method
         self._start(len(rows.values))
         step = make_step(losses, len(rows.values), rows, self._lower_bounds, self.iteration)
         before = method.state_dict() if self._scaling else {}
@@ -218,19 +237,18 @@ class MultiObjective:
                 raise
             method.load_state_dict(before)
             return None
-        if self._scaling and not all_finite(parameter.grad for parameter in rows.parameters):
+        if self._scaling and not all_finite(parameter.grad for parameter in self._rows.parameters):
             method.load_state_dict(before)
             return None
         self.iteration += 1
-        passes = rows.backward_passes - self._passes_before
-        return Diagnostics(step.iteration, losses, update.weights, rows.gram_if_read, step.notes, passes)
+        gram, passes = rows.gram_if_read, rows.backward_passes
+        return Diagnostics(step.iteration, losses, update.weights, gram, step.notes, passes)
 
-    def _skip(self, losses: Vector | None) -> Diagnostics:
+    def _skip(self, rows: GradientRows, losses: Vector | None) -> Diagnostics:
         """Leave gradients on which every scaler skips the optimizer's step."""
         for parameter in self._rows.parameters:
             parameter.grad = torch.full_like(parameter, torch.inf) if parameter.requires_grad else None
-        passes = self._rows.backward_passes - self._passes_before
-        return Diagnostics(self.iteration, losses, backward_passes=passes, skipped=True)
+        return Diagnostics(self.iteration, losses, backward_passes=rows.backward_passes, skipped=True)
 
     def _start(self, k: int) -> None:
         """Reset the method at the first step; afterwards the number of objectives is fixed."""
@@ -239,16 +257,6 @@ class MultiObjective:
             self._k = k
         elif self._k != k:
             raise UserError(f"this step has {k} losses; the steps before had {self._k}")
-
-
-def _tensors(parameters: Any) -> Sequence[Tensor]:
-    if isinstance(parameters, torch.optim.Optimizer):
-        return [parameter for group in parameters.param_groups for parameter in group["params"]]
-    if isinstance(parameters, (Tensor, torch.nn.Module)) or not isinstance(parameters, Iterable):
-        raise UserError(
-            f"parameters is a {type(parameters).__name__}; it takes tensors, e.g. `model.parameters()`, or an optimizer"
-        )
-    return list(parameters)
 
 
 def _scale_of(scaler: torch.amp.GradScaler | None, parameter: Tensor) -> float:

@@ -222,7 +222,7 @@ class TaskWorkload(Workload):
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
         self._batch: Any = None
-        self._rows = GradientRows(task.parameters)
+        self._rows = GradientRows(task.parameters, shared=task.shared_parameters)
 
     def begin(self, iteration: int) -> Matrix:
         self._batch = next(self._batches)

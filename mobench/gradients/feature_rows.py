@@ -8,12 +8,11 @@ import torch
 from torch import Tensor
 
 from mobench.core.method import Vector
-from mobench.core.objective import KnownGradient
 from mobench.errors import UserError
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.graphs import bypasses
 from mobench.gradients.layout import Layout
-from mobench.gradients.losses import Loss
+from mobench.gradients.losses import Losses, listed
 
 
 class FeatureRows(GradientRows):
@@ -35,10 +34,11 @@ class FeatureRows(GradientRows):
         self._features = features
         self._trunk = [trained.parameters[index] for index in trained.shared]
 
-    def load(self, losses: Sequence[Loss], *, scale: float = 1.0, retain_graph: bool = False) -> None:
-        if any(isinstance(loss, KnownGradient) for loss in losses):
+    def load(self, losses: Losses, *, scale: float = 1.0, retain_graph: bool = False) -> None:
+        with_graph = [loss for loss in listed(losses) if isinstance(loss, Tensor)]
+        if len(with_graph) < len(losses):
             raise UserError("features= takes losses with a graph; a closed form does not depend on the features")
-        if bypasses([loss for loss in losses if isinstance(loss, Tensor)], self._features, self._trunk):
+        if bypasses(with_graph, self._features, self._trunk):
             raise UserError("a loss depends on shared parameters without passing through the features")
         super().load(losses, scale=scale, retain_graph=True)  # the trunk's part is needed once more
         self._retain_trunk = retain_graph

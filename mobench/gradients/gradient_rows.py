@@ -34,7 +34,7 @@ from mobench.gradients.blocks import (
 from mobench.gradients.gram import gram_of
 from mobench.gradients.graphs import add_gradient, needed_later
 from mobench.gradients.layout import Layout
-from mobench.gradients.losses import Loss, loss_values
+from mobench.gradients.losses import Loss, Losses, listed, values_of
 
 
 class GradientRows:
@@ -83,7 +83,7 @@ class GradientRows:
         self._scale = 1.0
         self._retain = False
 
-    def load(self, losses: Sequence[Loss], *, scale: float = 1.0, retain_graph: bool = False) -> None:
+    def load(self, losses: Losses, *, scale: float = 1.0, retain_graph: bool = False) -> None:
         """Begin a step with K losses; nothing is computed but their values.
 
         Graphs are freed when they are used up, unless `retain_graph` says that the caller needs them.
@@ -91,11 +91,11 @@ class GradientRows:
         With a `scale` S (mixed precision), S times each loss is differentiated and `.grad` will hold
         S times the update, while `values`, `gram` and `gradients` are those of the losses themselves.
         """
-        values = loss_values(losses)
+        pending, values = listed(losses), values_of(losses)
         self.clear()
-        self._value_sum, self._pending, self._scale, self._retain = values, tuple(losses), scale, retain_graph
+        self._value_sum, self._pending, self._scale, self._retain = values, pending, scale, retain_graph
 
-    def accumulate(self, losses: Sequence[Loss], *, weight: float = 1.0, scale: float = 1.0) -> None:
+    def accumulate(self, losses: Losses, *, weight: float = 1.0, scale: float = 1.0) -> None:
         """Add a micro-batch: a step's losses are the means of its micro-batches', weighted by `weight`.
 
         The graph is used up at once. A closed form depends on the parameters alone, which do not
@@ -103,15 +103,15 @@ class GradientRows:
         """
         if not (weight > 0.0 and math.isfinite(weight)):
             raise UserError(f"weight={weight} is not accepted; weight takes a positive number")
-        values = loss_values(losses)
+        batch, values = listed(losses), values_of(losses)
         if self._rows:
-            self._check_continues(losses, scale)
+            self._check_continues(batch, scale)
             self._weight += weight
         else:
             self.clear()
-            self._value_sum, self._weight, self._scale = np.zeros(len(losses)), weight, scale
+            self._value_sum, self._weight, self._scale = np.zeros(len(batch)), weight, scale
         self._value_sum += weight * values
-        self._differentiate_each(losses, weight)
+        self._differentiate_each(batch, weight)
 
     def load_gradients(
         self, gradients: Tensor | Sequence[Sequence[Tensor | None]], *, values: Vector | None = None, scale: float = 1.0

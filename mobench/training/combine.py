@@ -12,7 +12,7 @@ from torch import Tensor
 from mobench.core.method import Matrix, Method, Vector
 from mobench.errors import NonFiniteError, UserError
 from mobench.gradients.gram import gram_of
-from mobench.gradients.losses import plain_values
+from mobench.gradients.losses import values_of
 from mobench.training.step import build_method, make_step, take_step
 
 _calls: WeakKeyDictionary[Method, tuple[int, int]] = WeakKeyDictionary()
@@ -61,7 +61,7 @@ def combine(
     rows = _checked(gradients)
     k = len(rows)
     solver = build_method(method, hyperparameters)
-    values = None if losses is None else plain_values(losses)
+    values = None if losses is None else values_of(losses)
     if values is not None and values.shape != (k,):
         raise UserError(f"losses has shape {values.shape}; there are {k} gradients")
     given = _Given(rows)

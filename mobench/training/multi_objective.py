@@ -21,7 +21,7 @@ from mobench.errors import NonFiniteError, UserError
 from mobench.gradients.blocks import all_finite
 from mobench.gradients.feature_rows import FeatureRows
 from mobench.gradients.gradient_rows import GradientRows
-from mobench.gradients.losses import Loss, plain_values
+from mobench.gradients.losses import Losses, Values, values_of
 from mobench.training.checkpoint import packed, unpacked
 from mobench.training.diagnostics import Diagnostics
 from mobench.training.parameters import is_optimizer, named_tensors
@@ -32,7 +32,8 @@ class MultiObjective:
     """Combines the gradients of K losses into `.grad`, the primary objective first.
 
     `method` is the name of a registered method, with its hyperparameters as further keywords, or a
-    `Method` object. `parameters` are the tensors to differentiate, or the optimizer that has them.
+    `Method` object. `parameters` are the tensors to differentiate, with or without names, or the
+    optimizer that has them, which Accelerate or Lightning may have wrapped.
     `shared` are those of them that all losses share, if not all: the method sees and combines the
     gradients of these, and each other parameter gets the sum of the losses' own gradients, which for
     the head of a task is its own loss's. `lower_bounds` are known lower bounds of the losses, for
@@ -45,9 +46,9 @@ class MultiObjective:
     def __init__(
         self,
         method: str | Method,
-        parameters: Iterable[Tensor] | torch.optim.Optimizer,
+        parameters: Iterable[Tensor | tuple[str, Tensor]] | torch.optim.Optimizer,
         *,
-        shared: Iterable[Tensor] | None = None,
+        shared: Iterable[Tensor | tuple[str, Tensor]] | None = None,
         lower_bounds: Sequence[float] | None = None,
         seed: int = 0,
         **hyperparameters: Any,
@@ -64,6 +65,7 @@ class MultiObjective:
         self._lower_bounds = lower_bounds
         self._seed = seed
         self._k: int | None = None
+        self._names: tuple[str, ...] | None = None
         self._accumulating = False
         self._scaling = False
         self._overflow = False
@@ -75,13 +77,16 @@ class MultiObjective:
 
     def backward(
         self,
-        losses: Sequence[Loss | float] | Tensor | None = None,
+        losses: Losses | Values | None = None,
         *,
         gradients: Tensor | Sequence[Sequence[Tensor | None]] | None = None,
         features: Tensor | Sequence[Tensor] | None = None,
+        retain_graph: bool = False,
         scaler: torch.amp.GradScaler | None = None,
     ) -> Diagnostics:
-        """Fill `.grad` with the method's update for these K losses.
+        """Fill `.grad` with the method's update for these K losses: a list, a dict, or a tensor of shape (K,).
+
+        Graphs are freed when they are used up, unless `retain_graph`.
 
         With `features`, the output of the shared part of the network, the method sees the gradients
         with respect to these instead of the shared parameters: an approximation that takes one pass
@@ -103,17 +108,15 @@ class MultiObjective:
         rows = self._rows if features is None else self._rows_of(features)
         with self._nothing_half_done():
             if gradients is not None:
-                values = None if losses is None else plain_values(losses)
+                values = None if losses is None else values_of(self._in_order(losses))
                 rows.load_gradients(gradients, values=values, scale=scale)
             elif losses is not None:
-                rows.load(cast("Sequence[Loss]", losses), scale=scale)
+                rows.load(cast("Losses", self._in_order(losses)), scale=scale, retain_graph=retain_graph)
             else:
                 raise UserError("backward() takes a list of losses, or gradients=")
         return self._finish(rows, has_losses=losses is not None)
 
-    def accumulate(
-        self, losses: Sequence[Loss], *, weight: float = 1.0, scaler: torch.amp.GradScaler | None = None
-    ) -> None:
+    def accumulate(self, losses: Losses, *, weight: float = 1.0, scaler: torch.amp.GradScaler | None = None) -> None:
         """Differentiate the losses of one micro-batch and add them to the step that `combine` ends.
 
         The step's losses and gradients are means over its micro-batches, weighted by `weight`: equal
@@ -123,7 +126,7 @@ class MultiObjective:
         scale = _scale_of(scaler, self._rows.parameters[0]) if self._accumulating else self._begin(scaler)
         if not self._overflow:
             with self._nothing_half_done():
-                self._rows.accumulate(losses, weight=weight, scale=scale)
+                self._rows.accumulate(cast("Losses", self._in_order(losses)), weight=weight, scale=scale)
         self._accumulating = True
 
     def combine(self) -> Diagnostics:
@@ -133,20 +136,20 @@ class MultiObjective:
         self._accumulating = False
         return self._finish(self._rows, has_losses=True)
 
-    def gradients(self, losses: Sequence[Loss]) -> Tensor:
+    def gradients(self, losses: Losses) -> Tensor:
         """Return the K×n gradients of the losses, e.g. to average them over processes.
 
         Pass the result to `backward(gradients=…)`. `.grad` is None afterwards.
         """
         self._refuse_unfinished("gradients()")
         self._see_parameters()
-        self._rows.load(losses)
+        self._rows.load(cast("Losses", self._in_order(losses)))
         try:
             return self._rows.all_gradients()
         finally:
             self._rows.clear()
 
-    def observe(self, losses_after: Sequence[Loss | float] | Tensor) -> None:
+    def observe(self, losses_after: Values) -> None:
         """Show the method the losses on the same batch after the optimizer's step (FAMO needs them).
 
         After a step that the scaler skipped there is nothing to learn, and the call does nothing.
@@ -155,7 +158,7 @@ class MultiObjective:
             raise UserError("observe(losses_after) comes after backward() and the optimizer's step")
         if self.diagnostics.skipped:
             return
-        values = plain_values(losses_after)
+        values = values_of(self._in_order(losses_after))
         if len(values) != self._k:
             raise UserError(f"losses_after has {len(values)} entries; the step had {self._k} losses")
         self.method.observe(values)
@@ -176,6 +179,15 @@ class MultiObjective:
             raise UserError(f"the state belongs to the method '{state['method']}', not to '{self.method.name}'")
         self.iteration, self._k = state["iteration"], state["objectives"]
         self.method.load_state_dict(unpacked(state["state"]))
+
+    def _in_order(self, losses: Losses | Values) -> Losses | Values:
+        """Return losses with names in the order of the first step, others as they are."""
+        if not isinstance(losses, Mapping):
+            return losses
+        self._names = self._names or tuple(losses)
+        if set(losses) != set(self._names):
+            raise UserError(f"the losses are called {', '.join(losses)}; before they were {', '.join(self._names)}")
+        return {name: losses[name] for name in self._names}
 
     def _refuse_unfinished(self, call: str) -> None:
         if self._accumulating:
@@ -242,13 +254,14 @@ class MultiObjective:
             return None
         self.iteration += 1
         gram, passes = rows.gram_if_read, rows.backward_passes
-        return Diagnostics(step.iteration, losses, update.weights, gram, step.notes, passes)
+        return Diagnostics(step.iteration, losses, update.weights, gram, step.notes, passes, names=self._names)
 
     def _skip(self, rows: GradientRows, losses: Vector | None) -> Diagnostics:
         """Leave gradients on which every scaler skips the optimizer's step."""
         for parameter in self._rows.parameters:
             parameter.grad = torch.full_like(parameter, torch.inf) if parameter.requires_grad else None
-        return Diagnostics(self.iteration, losses, backward_passes=rows.backward_passes, skipped=True)
+        passes = rows.backward_passes
+        return Diagnostics(self.iteration, losses, backward_passes=passes, skipped=True, names=self._names)
 
     def _start(self, k: int) -> None:
         """Reset the method at the first step; afterwards the number of objectives is fixed."""

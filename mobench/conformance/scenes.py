@@ -108,11 +108,17 @@ class WatchedStep(Step):
     def __init__(self, scene: Scene, watcher: Watcher, iteration: int) -> None:
         self._watcher = watcher
         self._k = scene.k
-        super().__init__(scene.losses.copy(), watcher, scene.bounds.copy(), iteration)
+        super().__init__(scene.losses.copy(), watcher, scene.bounds.copy(), iteration, None, self._evaluate)
 
     @property
     def k(self) -> int:
         return self._k
+
+    def _evaluate(self) -> Step:
+        """Hand out a held-out batch that looks like the training batch."""
+        self._watcher.read.add("held-out batch")
+        scene = self._watcher.scene
+        return Step(scene.losses.copy(), self._watcher, scene.bounds.copy(), self.iteration)
 
     @property
     def losses(self) -> Vector:

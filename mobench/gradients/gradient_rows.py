@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
 
 import numpy as np
 import torch
@@ -26,6 +25,7 @@ from mobench.gradients.blocks import (
     Scratch,
     StoredRow,
     all_finite,
+    dense,
     flat,
     given_rows,
     split,
@@ -68,6 +68,11 @@ class GradientRows:
         self.backward_passes = 0
         """How many times autograd has traversed a graph so far."""
         self.clear()
+
+    def twin(self) -> GradientRows:
+        """Return rows for other losses of the same parameters."""
+        shared = [self.parameters[index] for index in self.layout.shared]
+        return GradientRows(self.parameters, shared=shared, names=self.layout.names)
 
     def clear(self) -> None:
         """Forget the step that is under way, and free its memory."""
@@ -145,34 +150,32 @@ class GradientRows:
     def gram(self) -> Matrix:
         """Return the K×K inner products of the gradients in float64."""
         if self._gram is None:
-            rows = self._all_rows()
-            with torch.no_grad():
-                matrix = gram_of(len(rows), lambda: self._flat_blocks(rows))
-            units = np.array([row.unit for row in rows])
-            self._gram = matrix / units[:, None] / units
+            self._gram = self._gram_over(self.layout.shared)
         return self._gram
+
+    def _gram_over(self, positions: Sequence[int]) -> Matrix:
+        rows = self._all_rows()
+        with torch.no_grad():
+            matrix = gram_of(len(rows), lambda: self._flat_blocks(rows, positions))
+        units = np.array([row.unit for row in rows])
+        gram: Matrix = matrix / units[:, None] / units
+        return gram
+
+    def layers(self) -> dict[str, slice]:
+        """Return where each shared parameter stands in an n-vector."""
+        return self.layout.slices
+
+    def layer_grams(self) -> dict[str, Matrix]:
+        """Return the K×K inner products of the gradients with respect to each shared parameter."""
+        return {self.layout.names[index]: self._gram_over([index]) for index in self.layout.shared}
 
     def gradients(self) -> Tensor:
         """Return the gradients as the rows of a new K×n tensor; prefer `gram`."""
-        return self._dense(self.layout.shared)
+        return dense(self._all_rows(), self.parameters, self.layout.shared)
 
     def all_gradients(self) -> Tensor:
         """Return the gradients with respect to all parameters, the shared and the others."""
-        return self._dense(range(len(self.parameters)))
-
-    @torch.no_grad()
-    def _dense(self, positions: Sequence[int]) -> Tensor:
-        rows = self._all_rows()
-        tensors = [self.parameters[index] for index in positions]
-        dtype = reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
-        n = sum(tensor.numel() for tensor in tensors)
-        dense = torch.zeros(len(rows), n, dtype=dtype, device=tensors[0].device)
-        for row, vector in zip(rows, dense, strict=True):
-            for index, target in zip(positions, split(vector, tensors), strict=True):
-                block = row.block(index)
-                if block is not None:
-                    target.copy_(block).mul_(1.0 / row.unit)
-        return dense
+        return dense(self._all_rows(), self.parameters, range(len(self.parameters)))
 
     @torch.no_grad()
     def finite(self) -> bool:
@@ -238,9 +241,9 @@ class GradientRows:
             self._pending = ()
         return self._rows
 
-    def _flat_blocks(self, rows: Sequence[Row]) -> Iterator[list[Tensor | None]]:
-        """Yield the K gradients with respect to one shared parameter after the other."""
-        for index in self.layout.shared:
+    def _flat_blocks(self, rows: Sequence[Row], positions: Sequence[int]) -> Iterator[list[Tensor | None]]:
+        """Yield the K gradients with respect to one parameter after the other."""
+        for index in positions:
             yield [flat(row.block(index), self.parameters[index]) for row in rows]
 
     def _differentiate_each(self, losses: Sequence[Loss], weight: float) -> None:

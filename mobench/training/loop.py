@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ class Member:
         self.method = method
         self.index = index
         self.gradients = workload.gradients_of(index)
+        self.held_out = partial(workload.held_out, index)
         self.lower_bounds: Vector = workload.lower_bounds[index]
         self.by_direction = method.overrides("direction")
         self.observes = method.overrides("observe")
@@ -144,7 +146,8 @@ class Group:
         finite = bool(np.isfinite(losses).all())
         weights = np.zeros((workload.size, workload.k))
         for member in alive:
-            step = Step(losses[member.index], member.gradients, member.lower_bounds, iteration)
+            seen = losses[member.index]
+            step = Step(seen, member.gradients, member.lower_bounds, iteration, self.total, member.held_out)
             try:
                 if not finite:
                     self.refuse_non_finite(step)

@@ -8,14 +8,14 @@ for inputs, targets in data:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from mobench.core.method import Method, Vector
+from mobench.core.method import Method, Step, Vector
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError, UserError
 from mobench.gradients.blocks import all_finite
@@ -36,8 +36,10 @@ class MultiObjective:
     optimizer that has them, which Accelerate or Lightning may have wrapped.
     `shared` are those of them that all losses share, if not all: the method sees and combines the
     gradients of these, and each other parameter gets the sum of the losses' own gradients, which for
-    the head of a task is its own loss's. `lower_bounds` are known lower bounds of the losses, for
-    methods that use them; `seed` feeds the method's own randomness.
+    the head of a task is its own loss's. For methods that use them: `lower_bounds`, known lower
+    bounds of the losses; `total_steps`, how many steps there will be; `held_out`, which returns the
+    losses on a batch that is not trained on, and is called only by methods that read it. `seed`
+    feeds the method's own randomness.
 
     Like a `zero_grad` followed by `backward`, a step overwrites what `.grad` held before; None is
     left for frozen parameters and for those that no loss depends on.
@@ -50,6 +52,8 @@ class MultiObjective:
         *,
         shared: Iterable[Tensor | tuple[str, Tensor]] | None = None,
         lower_bounds: Sequence[float] | None = None,
+        total_steps: int | None = None,
+        held_out: Callable[[], Losses] | None = None,
         seed: int = 0,
         **hyperparameters: Any,
     ) -> None:
@@ -63,6 +67,9 @@ class MultiObjective:
         names, tensors = named_tensors("parameters", parameters)
         self._rows = GradientRows(tensors, shared=self._shared, names=names)
         self._lower_bounds = lower_bounds
+        self._total_steps = total_steps
+        self._held_out = held_out
+        self._held_out_rows: GradientRows | None = None
         self._seed = seed
         self._k: int | None = None
         self._names: tuple[str, ...] | None = None
@@ -233,6 +240,7 @@ class MultiObjective:
             update = None if self._overflow else self._update(rows, losses)
         finally:
             rows.clear()
+            self._held_out_rows = None
         self.diagnostics = self._skip(rows, losses) if update is None else update
         return self.diagnostics
 
@@ -240,7 +248,11 @@ class MultiObjective:
         """Write the method's update into `.grad`; None, with the method untouched, if it overflowed."""
         method = self.method
         self._start(len(rows.values))
-        step = make_step(losses, len(rows.values), rows, self._lower_bounds, self.iteration)
+        # Gradients of features have no counterpart on another batch.
+        held_out = self._evaluate_held_out if self._held_out and rows is self._rows else None
+        step = make_step(
+            losses, len(rows.values), rows, self._lower_bounds, self.iteration, self._total_steps, held_out
+        )
         before = method.state_dict() if self._scaling else {}
         try:
             update = take_step(method, step, rows)
@@ -254,7 +266,16 @@ class MultiObjective:
             return None
         self.iteration += 1
         gram, passes = rows.gram_if_read, rows.backward_passes
+        passes += self._held_out_rows.backward_passes if self._held_out_rows else 0
         return Diagnostics(step.iteration, losses, update.weights, gram, step.notes, passes, names=self._names)
+
+    def _evaluate_held_out(self) -> Step:
+        assert self._held_out is not None
+        self._held_out_rows = rows = self._rows.twin()
+        rows.load(cast("Losses", self._in_order(self._held_out())))
+        if len(rows.values) != self._k:
+            raise UserError(f"held_out() returned {len(rows.values)} losses; the step has {self._k}")
+        return make_step(rows.values, len(rows.values), rows, self._lower_bounds, self.iteration)
 
     def _skip(self, rows: GradientRows, losses: Vector | None) -> Diagnostics:
         """Leave gradients on which every scaler skips the optimizer's step."""

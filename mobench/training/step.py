@@ -7,7 +7,7 @@ where the gradients come from and where the update goes.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -79,15 +79,21 @@ class StepWithoutLosses(Step):
 
 
 def make_step(
-    losses: Vector | None, k: int, source: GradientSource, lower_bounds: Sequence[float] | None, iteration: int
+    losses: Vector | None,
+    k: int,
+    source: GradientSource,
+    lower_bounds: Sequence[float] | None,
+    iteration: int,
+    total_steps: int | None = None,
+    held_out: Callable[[], Step | None] | None = None,
 ) -> Step:
     """Return the step a method sees; `losses` is None where only the `k` gradients are known."""
     bounds = None if lower_bounds is None else np.asarray(lower_bounds, dtype=np.float64)
     if bounds is not None and bounds.shape != (k,):
         raise UserError(f"lower_bounds={bounds.tolist()} has {bounds.size} entries; there are {k} objectives")
     if losses is None:
-        return StepWithoutLosses(np.zeros(k), source, bounds, iteration)
-    return Step(losses, source, bounds, iteration)
+        return StepWithoutLosses(np.zeros(k), source, bounds, iteration, total_steps, held_out)
+    return Step(losses, source, bounds, iteration, total_steps, held_out)
 
 
 def take_step(method: Method, step: Step, gradients: Gradients) -> Update:
@@ -95,7 +101,7 @@ def take_step(method: Method, step: Step, gradients: Gradients) -> Update:
     own = method.overrides("direction")
     started = time.perf_counter()
     chosen = _checked_direction(method, step, gradients.n) if own else checked_weights(method, step)
-    seconds = time.perf_counter() - started - step.gradient_seconds
+    seconds = time.perf_counter() - started - step.seconds_of_others
     if isinstance(chosen, Tensor):
         gradients.apply_direction(chosen)
         return Update(None, seconds)

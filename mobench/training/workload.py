@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from mobench.core.method import Matrix, Vector
+from mobench.core.method import Matrix, Step, Vector
 from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
 from mobench.errors import MethodError
@@ -52,6 +52,10 @@ class Workload(ABC):
     @abstractmethod
     def grams(self) -> Stack | None:
         """Return the B×K×K Gram matrices of this iteration if they have been computed."""
+
+    def held_out(self, member: int) -> Step | None:
+        """Evaluate a held-out batch of a member; None if its problem has none."""
+        return None
 
     def end(self) -> None:
         """See to it that all members' updates are in the parameters' `.grad`."""
@@ -222,7 +226,8 @@ class TaskWorkload(Workload):
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
         self._batch: Any = None
-        self._rows = GradientRows(task.parameters, shared=task.shared_parameters)
+        self._rows = GradientRows(task.parameters, shared=task.shared_parameters, names=task.parameter_names)
+        self._held_out = self._rows.twin()
 
     def begin(self, iteration: int) -> Matrix:
         self._batch = next(self._batches)
@@ -231,6 +236,16 @@ class TaskWorkload(Workload):
 
     def gradients_of(self, member: int) -> Gradients:
         return self._rows
+
+    def held_out(self, member: int) -> Step | None:
+        batch = self.task.held_out_batch()
+        if batch is None:
+            return None
+        self._held_out.load(self.task.held_out_losses(batch))
+        return Step(self._held_out.values, self._held_out, self.lower_bounds[0])
+
+    def end(self) -> None:
+        self._held_out.clear()
 
     def grams(self) -> Stack | None:
         gram = self._rows.gram_if_read
@@ -255,7 +270,7 @@ class TaskWorkload(Workload):
         return dict(self.task.epoch_metrics())
 
     def backward_passes(self) -> int:
-        return self._rows.backward_passes
+        return self._rows.backward_passes + self._held_out.backward_passes
 
     def state_dict(self) -> dict[str, Any]:
         return self.task.state_dict()

@@ -12,7 +12,7 @@ size, and all follow PCD, whose update is the same in every one of them:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ import torchjd.aggregation
 import torchjd.autojac
 from torch import Tensor
 
-from mobench.core.method import Method, Step, checked_weights
+from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import find_method
 from mobench.core.streams import Streams
 from mobench.problems.compression import Compression
@@ -29,6 +29,7 @@ from mobench.problems.compression.data.images import Images, Splits
 from mobench.problems.compression.networks import input_shape
 from mobench.problems.compression.task import CompressionTask
 from mobench.training.optimizer import Training
+from mobench.training.step import take_step
 from mobench.training.workload import TaskWorkload
 
 PENALTIES = {2: "group-lasso", 3: "l1-nuclear"}
@@ -92,13 +93,13 @@ def plain(subject: Subject, k: int) -> TakeStep:
 def mobench(subject: Subject, k: int) -> TakeStep:
     """Train as `mobench run` does; the subject's own penalties must be K − 1."""
     workload = TaskWorkload(subject.problem, subject.task, 0)
+    gradients = workload.gradients_of(0)
     method = _pcd(k)
     assert workload.k == k
 
     def take() -> None:
         losses = workload.begin(0)
-        step = Step(losses[0], workload.source(0), workload.lower_bounds[0])
-        workload.apply(checked_weights(method, step)[None], {})
+        take_step(method, Step(losses[0], gradients, workload.lower_bounds[0]), gradients)
         subject.optimizer.step()
 
     return take
@@ -116,13 +117,9 @@ def separate_passes(subject: Subject, k: int) -> TakeStep:
             )
             for loss in losses
         ]
-        matrix = torch.stack(rows)
+        gradients = _Rows(torch.stack(rows), subject.parameters)
         del rows
-        step = Step(np.array([loss.item() for loss in losses]), _Rows(matrix))
-        direction = torch.from_numpy(checked_weights(method, step)).float() @ matrix
-        pieces = torch.split(direction, [parameter.numel() for parameter in subject.parameters])
-        for parameter, piece in zip(subject.parameters, pieces, strict=True):
-            parameter.grad = piece.view_as(parameter)
+        take_step(method, Step(np.array([loss.item() for loss in losses]), gradients), gradients)
         subject.optimizer.step()
 
     return take
@@ -168,12 +165,25 @@ class _Rows:
     """The gradients of a step as the rows of a matrix."""
 
     matrix: Tensor
+    parameters: Sequence[Tensor]
+
+    @property
+    def n(self) -> int:
+        return self.matrix.shape[1]
 
     def gram(self) -> np.ndarray:
         return (self.matrix @ self.matrix.T).double().numpy()
 
     def gradients(self) -> Tensor:
         return self.matrix
+
+    def apply(self, weights: Vector) -> None:
+        self.apply_direction(torch.from_numpy(weights).float() @ self.matrix)
+
+    def apply_direction(self, direction: Tensor) -> None:
+        pieces = torch.split(direction, [parameter.numel() for parameter in self.parameters])
+        for parameter, piece in zip(self.parameters, pieces, strict=True):
+            parameter.grad = piece.view_as(parameter)
 
 
 def _pcd(k: int) -> Method:

@@ -10,7 +10,7 @@ from mobench.conformance.instances import Instance, TaskInstance, VectorInstance
 from mobench.core.method import Matrix, Vector
 from mobench.core.problem import Problem
 from mobench.core.streams import Streams
-from mobench.gradients.losses import loss_values
+from mobench.gradients.losses import values_of
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.training.workload import make_workload
 
@@ -162,7 +162,7 @@ def losses_after(problem: Problem) -> Verdict:
         return Verdict(False, None, "two looks at the same losses differ")
     if _frozen(at.task.state_dict()) != before:
         return Verdict(False, None, "looking at the losses changes the task's state")
-    trained = loss_values(at.task.losses(batch))
+    trained = values_of(at.task.losses(batch))
     apart = float(np.max(np.abs(trained - first) / (np.abs(trained) + 1e-12)))
     return Verdict(True, apart, f"without side effect, and within {apart:.1e} of the training losses")
 

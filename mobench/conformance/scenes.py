@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
-from mobench.errors import NonFiniteError
+from mobench.core.method import Matrix, Method, Step, Vector
+from mobench.training.step import take_step
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,14 @@ def random_scenes(k: int, n: int, count: int, seed: int = 0) -> list[Scene]:
 
 
 class Watcher:
-    """A gradient source that notes what is asked of it, and remembers what it handed out."""
+    """Gradients that note what is asked of them, and remember what they handed out."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
+        self.n = scene.gradients.shape[1]
         self.read: set[str] = set()
+        self.update: Vector = np.zeros(0)
+        """The update d ∈ Rⁿ that the method chose."""
         self._handed: list[tuple[Vector, Vector]] = []
 
     def hand(self, name: str, array: Vector) -> Vector:
@@ -87,6 +90,15 @@ class Watcher:
         """Return the gradients as rows."""
         return torch.from_numpy(self.hand("gradients", self.scene.gradients.copy()))
 
+    def apply(self, weights: Vector) -> None:
+        """Keep `Σ_i w_i g_i`."""
+        with np.errstate(invalid="ignore"):
+            self.update = np.asarray(weights @ self.scene.gradients)
+
+    def apply_direction(self, direction: torch.Tensor) -> None:
+        """Keep the direction."""
+        self.update = direction.numpy().astype(np.float64)
+
 
 class WatchedStep(Step):
     """A step that notes whether its losses and bounds are read."""
@@ -96,11 +108,17 @@ class WatchedStep(Step):
     def __init__(self, scene: Scene, watcher: Watcher, iteration: int) -> None:
         self._watcher = watcher
         self._k = scene.k
-        super().__init__(scene.losses.copy(), watcher, scene.bounds.copy(), iteration)
+        super().__init__(scene.losses.copy(), watcher, scene.bounds.copy(), iteration, None, self._evaluate)
 
     @property
     def k(self) -> int:
         return self._k
+
+    def _evaluate(self) -> Step:
+        """Hand out a held-out batch that looks like the training batch."""
+        self._watcher.read.add("held-out batch")
+        scene = self._watcher.scene
+        return Step(scene.losses.copy(), self._watcher, scene.bounds.copy(), self.iteration)
 
     @property
     def losses(self) -> Vector:
@@ -121,15 +139,9 @@ class WatchedStep(Step):
 
 def update(method: Method, scene: Scene, iteration: int = 0, watcher: Watcher | None = None) -> Vector:
     """Return the update direction d ∈ Rⁿ that `method` chooses, which must be finite."""
-    step = WatchedStep(scene, Watcher(scene) if watcher is None else watcher, iteration)
-    if not method.overrides("direction"):
-        weights = checked_weights(method, step)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(weights @ scene.gradients)
-    direction = method.direction(step).detach().numpy().astype(np.float64)
-    if not np.isfinite(direction).all():
-        raise NonFiniteError(f"{method.name} returned a direction that is not finite")
-    return direction
+    watcher = Watcher(scene) if watcher is None else watcher
+    take_step(method, WatchedStep(scene, watcher, iteration), watcher)
+    return watcher.update
 
 
 def advance(method: Method, scene: Scene, iteration: int = 0, watcher: Watcher | None = None) -> Vector:

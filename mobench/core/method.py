@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import copy
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from abc import ABC
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from mobench.core.about import Described, Look
 from mobench.core.metric import Metric
-from mobench.errors import MethodError, NonFiniteError
+from mobench.errors import MethodError, NonFiniteError, UserError
 
 if TYPE_CHECKING:
     import torch
@@ -39,10 +39,26 @@ class GradientSource(Protocol):
         ...
 
 
+@runtime_checkable
+class LayeredSource(GradientSource, Protocol):
+    """Gradients with respect to several named tensors."""
+
+    def layers(self) -> Mapping[str, slice]:
+        """Return where each tensor stands in an n-vector."""
+        ...
+
+    def layer_grams(self) -> Mapping[str, Matrix]:
+        """Return the K×K inner products of the gradients with respect to each tensor."""
+        ...
+
+
 class Step:
     """What a method may read at one iteration; gradients are computed when first read."""
 
-    __slots__ = ("_gram", "_source", "gradient_seconds", "iteration", "losses", "lower_bounds", "notes")
+    __slots__ = (
+        "_gram", "_held_out", "_source", "gradient_seconds", "iteration", "losses", "lower_bounds", "notes",
+        "total_steps",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -50,6 +66,8 @@ class Step:
         source: GradientSource,
         lower_bounds: Vector | None = None,
         iteration: int = 0,
+        total_steps: int | None = None,
+        held_out: Callable[[], Step | None] | None = None,
     ) -> None:
         self.losses = losses
         """The K objective values (float64), the primary first."""
@@ -57,12 +75,15 @@ class Step:
         """A lower bound of each objective, `-inf` where none is known."""
         self.iteration = iteration
         """How many steps of this run came before."""
+        self.total_steps = total_steps
+        """How many steps the run will have in all, None where nobody knows."""
         self.notes: dict[str, Any] = {}
         """Diagnostics the method left with `note`."""
         self.gradient_seconds = 0.0
         """Time spent on gradients that the method read, which is not the method's own."""
         self._source = source
         self._gram: Matrix | None = None
+        self._held_out: Callable[[], Step | None] | Step | None = held_out
 
     @property
     def k(self) -> int:
@@ -89,13 +110,50 @@ class Step:
         self.gradient_seconds += time.perf_counter() - started
         return gradients
 
+    @property
+    def layers(self) -> Mapping[str, slice]:
+        """The trained tensors by name, each with the slice of the columns of `gradients` that are its own.
+
+        One layer called `all` where θ is a single vector.
+        """
+        return self._source.layers() if isinstance(self._source, LayeredSource) else {"all": slice(None)}
+
+    @property
+    def layer_grams(self) -> Mapping[str, Matrix]:
+        """The Gram matrix of each layer; their sum is `gram`."""
+        if not isinstance(self._source, LayeredSource):
+            return {"all": self.gram}
+        started = time.perf_counter()
+        grams = self._source.layer_grams()
+        self.gradient_seconds += time.perf_counter() - started
+        return grams
+
+    @property
+    def held_out(self) -> Step | None:
+        """The same at the same parameters on a held-out batch, which is drawn and evaluated when this is first read.
+
+        Its `losses`, `gram` and `gradients` are those of data that the run does not train on. None
+        where there is no such data.
+        """
+        if callable(self._held_out):
+            started = time.perf_counter()
+            self._held_out = self._held_out()
+            self.gradient_seconds += time.perf_counter() - started
+        return self._held_out
+
+    @property
+    def seconds_of_others(self) -> float:
+        """Time spent on all that the method read, the held-out batch included."""
+        held_out = self._held_out
+        return self.gradient_seconds + (held_out.gradient_seconds if isinstance(held_out, Step) else 0.0)
+
     def note(self, **diagnostics: Any) -> None:
         """Record diagnostics of this step: scalars are averaged over the run, arrays are sampled."""
         self.notes.update(diagnostics)
 
 
 class Method(Described, ABC):
-    """A gradient-combining method. Subclasses must define `weights`; all else is optional."""
+    """A gradient-combining method. Subclasses define `weights` or `direction`; all else is optional."""
 
     name: ClassVar[str] = ""
     """The id in the registry; by default the class name in lower case."""
@@ -113,6 +171,7 @@ class Method(Described, ABC):
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
+        self.check_complete()
         self.rng = np.random.default_rng(0)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -124,14 +183,20 @@ class Method(Described, ABC):
     def label(cls) -> str:
         return cls.name
 
-    @abstractmethod
+    @classmethod
+    def check_complete(cls) -> None:
+        """Refuse a class that defines neither `weights` nor `direction`."""
+        if not (cls.overrides("weights") or cls.overrides("direction")):
+            raise UserError(f"the method '{cls.name}' defines neither weights(step) nor direction(step); it needs one")
+
     def weights(self, step: Step) -> npt.ArrayLike:
         """Return the K weights of the update `d = Σ_i w_i g_i`."""
+        raise MethodError(f"{self.name} has a direction of its own and no weights")
 
     def direction(self, step: Step) -> torch.Tensor:
         """Return the update as an n-vector, for what is no linear combination of the gradients.
 
-        The engine calls this instead of `weights` when a subclass overrides it.
+        A subclass that defines it needs no `weights`, and is never asked for them.
         """
         raise MethodError(f"{self.name} combines by weights and has no direction of its own")
 

@@ -107,6 +107,10 @@ class Task(ABC):
 
     parameters: Sequence[torch.Tensor]
     """The trained tensors, as an optimizer takes them."""
+    shared_parameters: Sequence[torch.Tensor] | None = None
+    """Those of them that methods see. Each other one, e.g. of a head, gets the sum of the losses' own gradients."""
+    parameter_names: Sequence[str] | None = None
+    """What methods call the trained tensors; their positions if nothing is said."""
     steps_per_epoch: int = 1
     """How many batches make an epoch, for settings that count in epochs."""
 
@@ -128,6 +132,17 @@ class Task(ABC):
 
         with torch.no_grad():
             return [float(loss) if isinstance(loss, torch.Tensor) else loss.value for loss in self.losses(batch)]
+
+    def held_out_batch(self) -> Any:
+        """Return the next batch that is not trained on, for methods that learn from it; None if there is none."""
+        return None
+
+    def held_out_losses(self, batch: Any) -> Sequence[torch.Tensor | KnownGradient]:
+        """Return the K losses on a held-out batch, as `losses` does.
+
+        A network with batch statistics must override this so that they do not move.
+        """
+        return self.losses(batch)
 
     @abstractmethod
     def metrics(self) -> Mapping[str, float]:

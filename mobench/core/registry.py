@@ -36,6 +36,8 @@ _discovered: set[str] = set()
 
 def register(plugin: PluginT) -> PluginT:
     """Class decorator: make a `Method`, `Problem` or `Plot` known under its id."""
+    if issubclass(plugin, Method):
+        plugin.check_complete()
     kind, id_ = _kind(plugin), _id(plugin)
     other = _found[kind].get(id_)
     if other is not None and origin(other) != origin(plugin):

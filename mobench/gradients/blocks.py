@@ -7,6 +7,7 @@ known in closed form be recomputed block by block instead of being stored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Protocol
 
 import torch
@@ -132,6 +133,21 @@ def flat(block: Tensor | None, parameter: Tensor) -> Tensor | None:
         return None
     channels_last = parameter.ndim == 4 and not parameter.is_contiguous()
     return (block.permute(0, 2, 3, 1) if channels_last else block).reshape(-1)
+
+
+@torch.no_grad()
+def dense(rows: Sequence[Row], parameters: Sequence[Tensor], positions: Sequence[int]) -> Tensor:
+    """Return the true gradients with respect to the parameters at `positions` as the rows of a new matrix."""
+    tensors = [parameters[index] for index in positions]
+    dtype = reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
+    n = sum(tensor.numel() for tensor in tensors)
+    matrix = torch.zeros(len(rows), n, dtype=dtype, device=tensors[0].device)
+    for row, vector in zip(rows, matrix, strict=True):
+        for index, target in zip(positions, split(vector, tensors), strict=True):
+            block = row.block(index)
+            if block is not None:
+                target.copy_(block).mul_(1.0 / row.unit)
+    return matrix
 
 
 def weighted_sum(terms: Iterable[tuple[Row, float]], index: int, parameter: Tensor) -> Tensor | None:

@@ -25,13 +25,16 @@ from mobench.gradients.blocks import (
     Scratch,
     StoredRow,
     all_finite,
+    dense,
     flat,
     given_rows,
     split,
     weighted_sum,
 )
 from mobench.gradients.gram import gram_of
-from mobench.gradients.losses import Loss, last_with_graph, loss_values
+from mobench.gradients.graphs import add_gradient, needed_later
+from mobench.gradients.layout import Layout
+from mobench.gradients.losses import Loss, Losses, listed, values_of
 
 
 class GradientRows:
@@ -41,46 +44,63 @@ class GradientRows:
     `gradients`, then `apply` or `apply_direction`, which write the parameters' `.grad` and free
     everything else. What `.grad` held before is discarded.
 
+    With `shared`, the Gram matrix, the gradients and the update are those of the shared parameters.
+    Every other parameter gets the unweighted sum of the losses' gradients: a head that one loss
+    depends on gets that loss's own.
+
     Extra memory: nothing while one loss needs autograd, since its gradient becomes `.grad`, and one
     gradient for each further loss that does; for a closed form one parameter tensor at a time.
     """
 
-    def __init__(self, parameters: Iterable[Tensor]) -> None:
-        self.parameters = tuple(parameters)
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        *,
+        shared: Iterable[Tensor] | None = None,
+        names: Sequence[str] | None = None,
+        leaves: bool = True,
+    ) -> None:
+        self.layout = Layout(parameters, shared, names, leaves=leaves)
+        self.parameters = self.layout.parameters
         """In the order in which n-vectors are laid out; a frozen one has its place and gets no gradient."""
-        if not self.parameters:
-            raise UserError("parameters is empty; it takes the tensors that an optimizer updates")
-        for index, parameter in enumerate(self.parameters):
-            if not isinstance(parameter, Tensor) or not parameter.is_leaf or parameter.is_complex():
-                raise UserError(f"parameters[{index}] is no real leaf tensor, such as an optimizer updates")
-        if len({id(parameter) for parameter in self.parameters}) < len(self.parameters):
-            raise UserError("parameters holds one tensor twice")
-        self.n = sum(parameter.numel() for parameter in self.parameters)
+        self.n = sum(self.parameters[index].numel() for index in self.layout.shared)
         self._scratch: dict[int, Scratch] = {}
         self.backward_passes = 0
         """How many times autograd has traversed a graph so far."""
         self.clear()
 
+    def twin(self) -> GradientRows:
+        """Return rows for other losses of the same parameters."""
+        shared = [self.parameters[index] for index in self.layout.shared]
+        return GradientRows(self.parameters, shared=shared, names=self.layout.names)
+
     def clear(self) -> None:
         """Forget the step that is under way, and free its memory."""
+        self._finish()
+        self._gram: Matrix | None = None
+
+    def _finish(self) -> None:
+        """Forget all of the step but its Gram matrix."""
         self._pending: Sequence[Loss] = ()
         self._rows: list[Row] = []
-        self._gram: Matrix | None = None
         self._value_sum: Vector = np.zeros(0)
         self._weight = 1.0
         self._scale = 1.0
+        self._retain = False
 
-    def load(self, losses: Sequence[Loss], *, scale: float = 1.0) -> None:
+    def load(self, losses: Losses, *, scale: float = 1.0, retain_graph: bool = False) -> None:
         """Begin a step with K losses; nothing is computed but their values.
+
+        Graphs are freed when they are used up, unless `retain_graph` says that the caller needs them.
 
         With a `scale` S (mixed precision), S times each loss is differentiated and `.grad` will hold
         S times the update, while `values`, `gram` and `gradients` are those of the losses themselves.
         """
-        values = loss_values(losses)
+        pending, values = listed(losses), values_of(losses)
         self.clear()
-        self._value_sum, self._pending, self._scale = values, tuple(losses), scale
+        self._value_sum, self._pending, self._scale, self._retain = values, pending, scale, retain_graph
 
-    def accumulate(self, losses: Sequence[Loss], *, weight: float = 1.0, scale: float = 1.0) -> None:
+    def accumulate(self, losses: Losses, *, weight: float = 1.0, scale: float = 1.0) -> None:
         """Add a micro-batch: a step's losses are the means of its micro-batches', weighted by `weight`.
 
         The graph is used up at once. A closed form depends on the parameters alone, which do not
@@ -88,15 +108,15 @@ class GradientRows:
         """
         if not (weight > 0.0 and math.isfinite(weight)):
             raise UserError(f"weight={weight} is not accepted; weight takes a positive number")
-        values = loss_values(losses)
+        batch, values = listed(losses), values_of(losses)
         if self._rows:
-            self._check_continues(losses, scale)
+            self._check_continues(batch, scale)
             self._weight += weight
         else:
             self.clear()
-            self._value_sum, self._weight, self._scale = np.zeros(len(losses)), weight, scale
+            self._value_sum, self._weight, self._scale = np.zeros(len(batch)), weight, scale
         self._value_sum += weight * values
-        self._differentiate_each(losses, weight)
+        self._differentiate_each(batch, weight)
 
     def load_gradients(
         self, gradients: Tensor | Sequence[Sequence[Tensor | None]], *, values: Vector | None = None, scale: float = 1.0
@@ -124,33 +144,38 @@ class GradientRows:
 
     @property
     def gram_if_read(self) -> Matrix | None:
-        """The Gram matrix, None if nobody has asked for it in this step."""
+        """The Gram matrix of this step, or of the one that was just applied; None if nobody asked for it."""
         return self._gram
 
     def gram(self) -> Matrix:
         """Return the K×K inner products of the gradients in float64."""
         if self._gram is None:
-            rows = self._all_rows()
-            with torch.no_grad():
-                matrix = gram_of(len(rows), lambda: self._flat_blocks(rows))
-            units = np.array([row.unit for row in rows])
-            self._gram = matrix / units[:, None] / units
+            self._gram = self._gram_over(self.layout.shared)
         return self._gram
 
-    @torch.no_grad()
+    def _gram_over(self, positions: Sequence[int]) -> Matrix:
+        rows = self._all_rows()
+        with torch.no_grad():
+            matrix = gram_of(len(rows), lambda: self._flat_blocks(rows, positions))
+        units = np.array([row.unit for row in rows])
+        gram: Matrix = matrix / units[:, None] / units
+        return gram
+
+    def layers(self) -> dict[str, slice]:
+        """Return where each shared parameter stands in an n-vector."""
+        return self.layout.slices
+
+    def layer_grams(self) -> dict[str, Matrix]:
+        """Return the K×K inner products of the gradients with respect to each shared parameter."""
+        return {self.layout.names[index]: self._gram_over([index]) for index in self.layout.shared}
+
     def gradients(self) -> Tensor:
         """Return the gradients as the rows of a new K×n tensor; prefer `gram`."""
-        rows = self._all_rows()
-        dtype = self.parameters[0].dtype
-        for parameter in self.parameters:
-            dtype = torch.promote_types(dtype, parameter.dtype)
-        dense = torch.zeros(len(rows), self.n, dtype=dtype, device=self.parameters[0].device)
-        for row, vector in zip(rows, dense, strict=True):
-            for index, target in enumerate(split(vector, self.parameters)):
-                block = row.block(index)
-                if block is not None:
-                    target.copy_(block).mul_(1.0 / row.unit)
-        return dense
+        return dense(self._all_rows(), self.parameters, self.layout.shared)
+
+    def all_gradients(self) -> Tensor:
+        """Return the gradients with respect to all parameters, the shared and the others."""
+        return dense(self._all_rows(), self.parameters, range(len(self.parameters)))
 
     @torch.no_grad()
     def finite(self) -> bool:
@@ -165,30 +190,48 @@ class GradientRows:
         """
         if len(weights) != len(self._value_sum):
             raise UserError(f"{len(weights)} weights for {len(self._value_sum)} losses")
+        own = self._own_terms()
         factors = [float(weight) * self._scale for weight in weights]
-        if self._rows:
-            terms = [(row, factor / row.unit) for row, factor in zip(self._rows, factors, strict=True)]
-        else:
-            terms = self._differentiate_sum(factors)
-        self.clear()
-        terms.sort(key=lambda term: not term[0].owned)  # memory that may become `.grad` comes first
-        with torch.no_grad():
-            for index, parameter in enumerate(self.parameters):
-                parameter.grad = weighted_sum(terms, index, parameter) if parameter.requires_grad else None
+        shared = self._terms(factors, self.layout.shared, retain_graph=self._retain)
+        self._finish()
+        self._write(own, self.layout.own)
+        self._write(shared, self.layout.shared)
 
     @torch.no_grad()
     def apply_direction(self, direction: Tensor) -> None:
         """Write an n-vector into the parameters' `.grad`, None for a parameter that no loss depends on."""
-        if direction.shape != (self.n,):
-            raise UserError(f"the direction has shape {tuple(direction.shape)}; ({self.n},) is needed")
-        pieces = split(direction, self.parameters)
-        for index, (parameter, piece) in enumerate(zip(self.parameters, pieces, strict=True)):
+        own = self._own_terms()
+        tensors = [self.parameters[index] for index in self.layout.shared]
+        for index, parameter, piece in zip(self.layout.shared, tensors, split(direction, tensors), strict=True):
             used = not self._rows or any(row.block(index) is not None for row in self._rows)
             parameter.grad = None
             if used and parameter.requires_grad:
                 # A copy, because a view would keep the whole vector alive and share it with the caller.
                 parameter.grad = piece.to(parameter, copy=True).mul_(self._scale)
-        self.clear()
+        self._finish()
+        self._write(own, self.layout.own)
+
+    @torch.no_grad()
+    def _write(self, terms: Sequence[tuple[Row, float]], positions: Sequence[int]) -> None:
+        """Write the terms' sum into the `.grad` of the parameters at `positions`."""
+        for index in positions:
+            parameter = self.parameters[index]
+            parameter.grad = weighted_sum(terms, index, parameter) if parameter.requires_grad else None
+
+    def _own_terms(self) -> list[tuple[Row, float]]:
+        """Return the terms of the unweighted sum, for the parameters that are not shared."""
+        ones = [self._scale] * len(self._value_sum)
+        return self._terms(ones, self.layout.own, retain_graph=True) if self.layout.own else []
+
+    def _terms(
+        self, factors: Sequence[float], positions: Sequence[int], *, retain_graph: bool
+    ) -> list[tuple[Row, float]]:
+        """Return rows and factors whose sum is `Σ_i c_i g_i` at `positions`."""
+        if self._rows:
+            terms = [(row, factor / row.unit) for row, factor in zip(self._rows, factors, strict=True)]
+        else:
+            terms = self._differentiate_sum(factors, positions, retain_graph=retain_graph)
+        return sorted(terms, key=lambda term: not term[0].owned)  # memory that may become `.grad` comes first
 
     def _all_rows(self) -> list[Row]:
         if not self._rows:
@@ -198,26 +241,29 @@ class GradientRows:
             self._pending = ()
         return self._rows
 
-    def _flat_blocks(self, rows: Sequence[Row]) -> Iterator[list[Tensor | None]]:
+    def _flat_blocks(self, rows: Sequence[Row], positions: Sequence[int]) -> Iterator[list[Tensor | None]]:
         """Yield the K gradients with respect to one parameter after the other."""
-        for index, parameter in enumerate(self.parameters):
-            yield [flat(row.block(index), parameter) for row in rows]
+        for index in positions:
+            yield [flat(row.block(index), self.parameters[index]) for row in rows]
 
     def _differentiate_each(self, losses: Sequence[Loss], weight: float) -> None:
-        """Add `weight` times each loss's gradient to its row."""
+        """Add `weight` times each loss's gradient to its row, and free each graph that no further loss needs."""
         rows: list[Row] = []
-        last = last_with_graph(losses)
-        for index, loss in enumerate(losses):
+        for index, (loss, needed) in enumerate(zip(losses, needed_later(losses), strict=True)):
             if isinstance(loss, KnownGradient):
                 rows.append(self._known_row(index, loss))
                 continue
             before = self._rows[index] if self._rows else None
             blocks = before.blocks if isinstance(before, StoredRow) else self._no_blocks()
-            blocks = self._traverse([loss], [weight * self._scale], blocks, retain_graph=index != last)
+            everywhere = range(len(self.parameters))
+            retain = needed or self._retain
+            blocks = self._traverse([loss], [weight * self._scale], blocks, everywhere, retain_graph=retain)
             rows.append(StoredRow(blocks, self._weight * self._scale, owned=True))
         self._rows = rows
 
-    def _differentiate_sum(self, factors: Sequence[float]) -> list[tuple[Row, float]]:
+    def _differentiate_sum(
+        self, factors: Sequence[float], positions: Sequence[int], *, retain_graph: bool
+    ) -> list[tuple[Row, float]]:
         """Return the terms of the weighted gradient: all losses with a graph as one, and each closed form."""
         terms: list[tuple[Row, float]] = []
         losses, coefficients = [], []
@@ -228,7 +274,8 @@ class GradientRows:
                 losses.append(loss)
                 coefficients.append(factor)
         if losses:
-            blocks = self._traverse(losses, coefficients, self._no_blocks(), retain_graph=False)
+            needed_later(losses)  # refuses what autograd would miss
+            blocks = self._traverse(losses, coefficients, self._no_blocks(), positions, retain_graph=retain_graph)
             terms.append((StoredRow(blocks, 1.0, owned=True), 1.0))
         return terms
 
@@ -241,28 +288,22 @@ class GradientRows:
         return [None] * len(self.parameters)
 
     def _traverse(
-        self, losses: Sequence[Tensor], coefficients: Sequence[float], blocks: Blocks, *, retain_graph: bool
+        self,
+        losses: Sequence[Tensor],
+        coefficients: Sequence[float],
+        blocks: Blocks,
+        positions: Sequence[int],
+        *,
+        retain_graph: bool,
     ) -> Blocks:
-        """Add the gradient of `Σ_i c_i L_i` to `blocks` in one pass.
-
-        The blocks stand in for `.grad` meanwhile, because autograd's own accumulation knows when it
-        may keep a gradient without copying it. What `torch.autograd.grad` returns may share memory
-        with other tensors, and could not be overwritten.
-        """
-        live = [parameter for parameter in self.parameters if parameter.requires_grad]
-        if not live:
-            raise UserError("every parameter is frozen; at least one must have requires_grad=True")
-        for parameter, block in zip(self.parameters, blocks, strict=True):
-            parameter.grad = block
-        seeds = [torch.full_like(loss, factor) for loss, factor in zip(losses, coefficients, strict=True)]
-        try:
-            torch.autograd.backward(losses, seeds, retain_graph=retain_graph, inputs=live)
+        """Add the gradient of `Σ_i c_i L_i` with respect to the parameters at `positions` to `blocks` in one pass."""
+        live = [index for index in positions if self.parameters[index].requires_grad]
+        if live:
             self.backward_passes += 1
-            gradients = [parameter.grad for parameter in self.parameters]
-        finally:
-            for parameter in self.parameters:
-                parameter.grad = None
-        return [None if gradient is None else gradient.to_dense() for gradient in gradients]
+            return add_gradient(losses, coefficients, self.parameters, live, blocks, retain_graph=retain_graph)
+        if any(parameter.requires_grad for parameter in self.parameters):
+            return blocks
+        raise UserError("every parameter is frozen; at least one must have requires_grad=True")
 
     def _check_continues(self, losses: Sequence[Loss], scale: float) -> None:
         """Refuse a micro-batch that does not fit those before it."""

@@ -16,32 +16,33 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     """Write `state` so that at every instant the file is either the old or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.part")
-    torch.save(_pack(state), partial)
+    torch.save(packed(state), partial)
     partial.replace(path)
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
     """Return the state that `save_checkpoint` wrote."""
-    state: dict[str, Any] = _unpack(torch.load(path, weights_only=True))
+    state: dict[str, Any] = unpacked(torch.load(path, weights_only=True))
     return state
 
 
-def _pack(value: Any) -> Any:
+def packed(value: Any) -> Any:
     """Replace numpy values, which torch's safe loader refuses, by tensors and plain numbers."""
     if isinstance(value, np.ndarray):
         return {_ARRAY: torch.from_numpy(np.ascontiguousarray(value))}
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {key: _pack(item) for key, item in value.items()}
+        return {key: packed(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_pack(item) for item in value)
+        return type(value)(packed(item) for item in value)
     return value
 
 
-def _unpack(value: Any) -> Any:
+def unpacked(value: Any) -> Any:
+    """Return what `packed` was given."""
     if isinstance(value, dict):
-        return value[_ARRAY].numpy() if _ARRAY in value else {key: _unpack(item) for key, item in value.items()}
+        return value[_ARRAY].numpy() if _ARRAY in value else {key: unpacked(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_unpack(item) for item in value)
+        return type(value)(unpacked(item) for item in value)
     return value

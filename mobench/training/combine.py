@@ -9,27 +9,37 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from mobench.core.method import Matrix, Method
-from mobench.errors import MethodError, NonFiniteError, UserError
+from mobench.core.method import Matrix, Method, Vector
+from mobench.errors import NonFiniteError, UserError
 from mobench.gradients.gram import gram_of
-from mobench.gradients.losses import plain_values
-from mobench.training.step import build_method, chosen_update, make_step
+from mobench.gradients.losses import values_of
+from mobench.training.step import build_method, make_step, take_step
 
 _calls: WeakKeyDictionary[Method, tuple[int, int]] = WeakKeyDictionary()
 """The number of objectives and of calls so far of every method object in use."""
 
 
 class _Given:
-    """Gradients that are already there, as a `GradientSource`."""
+    """Gradients that are already there, and the update that is made of them."""
 
     def __init__(self, rows: Tensor) -> None:
         self._rows = rows
+        self.n = rows.shape[1]
+        self.update = rows[0]
 
     def gram(self) -> Matrix:
         return gram_of(len(self._rows), lambda: [list(self._rows.unbind())])
 
     def gradients(self) -> Tensor:
         return self._rows
+
+    def apply(self, weights: Vector) -> None:
+        working = torch.promote_types(self._rows.dtype, torch.float32)
+        factors = torch.as_tensor(weights, dtype=working, device=self._rows.device)
+        self.update = (factors @ self._rows.to(working)).to(self._rows.dtype)
+
+    def apply_direction(self, direction: Tensor) -> None:
+        self.update = direction.to(self._rows)
 
 
 @torch.no_grad()
@@ -51,18 +61,12 @@ def combine(
     rows = _checked(gradients)
     k = len(rows)
     solver = build_method(method, hyperparameters)
-    values = None if losses is None else plain_values(losses)
+    values = None if losses is None else values_of(losses)
     if values is not None and values.shape != (k,):
         raise UserError(f"losses has shape {values.shape}; there are {k} gradients")
-    step = make_step(values, k, _Given(rows), lower_bounds, _count_call(solver, k))
-    chosen = chosen_update(solver, step)
-    if isinstance(chosen, Tensor):
-        if chosen.shape != rows.shape[1:]:
-            raise MethodError(f"{solver.name} returned {tuple(chosen.shape)} for gradients of {rows.shape[1]} entries")
-        return chosen.to(rows)
-    working = torch.promote_types(rows.dtype, torch.float32)
-    weights = torch.as_tensor(chosen, dtype=working, device=rows.device)
-    return (weights @ rows.to(working)).to(rows.dtype)
+    given = _Given(rows)
+    take_step(solver, make_step(values, k, given, lower_bounds, _count_call(solver, k)), given)
+    return given.update
 
 
 def _checked(gradients: Any) -> Tensor:

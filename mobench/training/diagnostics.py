@@ -30,6 +30,8 @@ class Diagnostics:
     """How many times autograd traversed a graph in this step."""
     skipped: bool = False
     """Whether a loss or gradient overflowed under a gradient scaler, so that there is no update."""
+    names: tuple[str, ...] | None = None
+    """What the losses are called, None if they came without names."""
 
     @property
     def cosines(self) -> Vector | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
+from mobench.core.method import Matrix, Method, Step, Vector
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
@@ -25,7 +26,7 @@ from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
 from mobench.training.optimizer import Training
 from mobench.training.secondary_progress import secondary_progress
-from mobench.training.step import chosen_update
+from mobench.training.step import take_step
 from mobench.training.workload import Stack, Workload, make_workload
 
 
@@ -36,7 +37,8 @@ class Member:
         self.spec = spec
         self.method = method
         self.index = index
-        self.source = workload.source(index)
+        self.gradients = workload.gradients_of(index)
+        self.held_out = partial(workload.held_out, index)
         self.lower_bounds: Vector = workload.lower_bounds[index]
         self.by_direction = method.overrides("direction")
         self.observes = method.overrides("observe")
@@ -52,15 +54,14 @@ class Member:
         self.error = "".join(traceback.format_exception(error))
         self.failed_at = iteration
 
-    def choose(self, step: Step) -> Vector | torch.Tensor:
-        """Return the method's weights, or its own direction, for `step`."""
-        started = time.perf_counter()
-        chosen = chosen_update(self.method, step) if self.by_direction else checked_weights(self.method, step)
-        self.method_seconds += time.perf_counter() - started - step.gradient_seconds
+    def take(self, step: Step) -> Vector | None:
+        """Let the method take `step`, and return its weights, None for a direction of its own."""
+        weights, seconds = take_step(self.method, step, self.gradients)
+        self.method_seconds += seconds
         self.steps += 1
         if step.notes:
             self.means.add(step.notes)
-        return chosen
+        return weights
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a checkpoint must hold of this run."""
@@ -139,31 +140,29 @@ class Group:
                 last_saved = time.perf_counter()
 
     def step(self, alive: list[Member], sample: bool) -> None:
-        """Let every method choose its direction, and write it into `.grad`."""
+        """Let every method choose its update; all of them are in `.grad` afterwards."""
         workload, iteration = self.workload, self.iteration
         losses = workload.begin(iteration)
         finite = bool(np.isfinite(losses).all())
         weights = np.zeros((workload.size, workload.k))
-        directions: dict[int, torch.Tensor] = {}
         for member in alive:
-            step = Step(losses[member.index], member.source, member.lower_bounds, iteration)
+            seen = losses[member.index]
+            step = Step(seen, member.gradients, member.lower_bounds, iteration, self.total, member.held_out)
             try:
                 if not finite:
                     self.refuse_non_finite(step)
-                chosen = member.choose(step)
+                chosen = member.take(step)
             except Exception as error:  # noqa: BLE001 - whatever a method raises costs its own run alone
                 member.fail(error, iteration)
                 continue
-            if isinstance(chosen, torch.Tensor):
-                directions[member.index] = chosen
-            else:
+            if chosen is not None:
                 weights[member.index] = chosen
             if sample:
                 member.history.add(self.sample(member, step, weights[member.index]))
         grams = workload.grams()
         if grams is not None:
             self.track_progress(grams, weights)
-        workload.apply(weights, directions)
+        workload.end()
 
     def refuse_non_finite(self, step: Step) -> None:
         """Raise when a member's loss is NaN or infinite."""

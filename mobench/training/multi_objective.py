@@ -8,30 +8,38 @@ for inputs, targets in data:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from mobench.core.method import Method, Vector
+from mobench.core.method import Method, Step, Vector
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError, UserError
 from mobench.gradients.blocks import all_finite
+from mobench.gradients.feature_rows import FeatureRows
 from mobench.gradients.gradient_rows import GradientRows
-from mobench.gradients.losses import Loss, plain_values
+from mobench.gradients.losses import Losses, Values, values_of
+from mobench.training.checkpoint import packed, unpacked
 from mobench.training.diagnostics import Diagnostics
-from mobench.training.step import build_method, chosen_update, make_step
+from mobench.training.parameters import is_optimizer, named_tensors
+from mobench.training.step import build_method, make_step, take_step
 
 
 class MultiObjective:
     """Combines the gradients of K losses into `.grad`, the primary objective first.
 
     `method` is the name of a registered method, with its hyperparameters as further keywords, or a
-    `Method` object. `parameters` are the tensors to differentiate, or the optimizer that has them.
-    `lower_bounds` are known lower bounds of the losses, for methods that use them; `seed` feeds the
-    method's own randomness.
+    `Method` object. `parameters` are the tensors to differentiate, with or without names, or the
+    optimizer that has them, which Accelerate or Lightning may have wrapped.
+    `shared` are those of them that all losses share, if not all: the method sees and combines the
+    gradients of these, and each other parameter gets the sum of the losses' own gradients, which for
+    the head of a task is its own loss's. For methods that use them: `lower_bounds`, known lower
+    bounds of the losses; `total_steps`, how many steps there will be; `held_out`, which returns the
+    losses on a batch that is not trained on, and is called only by methods that read it. `seed`
+    feeds the method's own randomness.
 
     Like a `zero_grad` followed by `backward`, a step overwrites what `.grad` held before; None is
     left for frozen parameters and for those that no loss depends on.
@@ -40,9 +48,12 @@ class MultiObjective:
     def __init__(
         self,
         method: str | Method,
-        parameters: Iterable[Tensor] | torch.optim.Optimizer,
+        parameters: Iterable[Tensor | tuple[str, Tensor]] | torch.optim.Optimizer,
         *,
+        shared: Iterable[Tensor | tuple[str, Tensor]] | None = None,
         lower_bounds: Sequence[float] | None = None,
+        total_steps: int | None = None,
+        held_out: Callable[[], Losses] | None = None,
         seed: int = 0,
         **hyperparameters: Any,
     ) -> None:
@@ -51,14 +62,20 @@ class MultiObjective:
         """How many updates were made."""
         self.diagnostics: Diagnostics | None = None
         """What the last step did."""
-        self._rows = GradientRows(_tensors(parameters))
+        self._optimizer = parameters if is_optimizer(parameters) else None
+        self._shared = None if shared is None else named_tensors("shared", shared)[1]
+        names, tensors = named_tensors("parameters", parameters)
+        self._rows = GradientRows(tensors, shared=self._shared, names=names)
         self._lower_bounds = lower_bounds
+        self._total_steps = total_steps
+        self._held_out = held_out
+        self._held_out_rows: GradientRows | None = None
         self._seed = seed
         self._k: int | None = None
+        self._names: tuple[str, ...] | None = None
         self._accumulating = False
         self._scaling = False
         self._overflow = False
-        self._passes_before = 0
 
     @property
     def wants_losses_after(self) -> bool:
@@ -67,12 +84,20 @@ class MultiObjective:
 
     def backward(
         self,
-        losses: Sequence[Loss | float] | Tensor | None = None,
+        losses: Losses | Values | None = None,
         *,
         gradients: Tensor | Sequence[Sequence[Tensor | None]] | None = None,
+        features: Tensor | Sequence[Tensor] | None = None,
+        retain_graph: bool = False,
         scaler: torch.amp.GradScaler | None = None,
     ) -> Diagnostics:
-        """Fill `.grad` with the method's update for these K losses.
+        """Fill `.grad` with the method's update for these K losses: a list, a dict, or a tensor of shape (K,).
+
+        Graphs are freed when they are used up, unless `retain_graph`.
+
+        With `features`, the output of the shared part of the network, the method sees the gradients
+        with respect to these instead of the shared parameters: an approximation that takes one pass
+        through the shared part, whatever K is.
 
         With `gradients` (K×n, or K lists with one tensor or None per parameter) nothing is
         differentiated and `losses` are just K numbers, which may be left out if the method does not
@@ -85,19 +110,20 @@ class MultiObjective:
         """
         self._refuse_unfinished("backward()")
         scale = self._begin(scaler)
-        with self._overflow_noted():
+        if features is not None and gradients is not None:
+            raise UserError("backward() takes features= or gradients=, not both")
+        rows = self._rows if features is None else self._rows_of(features)
+        with self._nothing_half_done():
             if gradients is not None:
-                values = None if losses is None else plain_values(losses)
-                self._rows.load_gradients(gradients, values=values, scale=scale)
+                values = None if losses is None else values_of(self._in_order(losses))
+                rows.load_gradients(gradients, values=values, scale=scale)
             elif losses is not None:
-                self._rows.load(cast("Sequence[Loss]", losses), scale=scale)
+                rows.load(cast("Losses", self._in_order(losses)), scale=scale, retain_graph=retain_graph)
             else:
                 raise UserError("backward() takes a list of losses, or gradients=")
-        return self._finish(has_losses=losses is not None)
+        return self._finish(rows, has_losses=losses is not None)
 
-    def accumulate(
-        self, losses: Sequence[Loss], *, weight: float = 1.0, scaler: torch.amp.GradScaler | None = None
-    ) -> None:
+    def accumulate(self, losses: Losses, *, weight: float = 1.0, scaler: torch.amp.GradScaler | None = None) -> None:
         """Differentiate the losses of one micro-batch and add them to the step that `combine` ends.
 
         The step's losses and gradients are means over its micro-batches, weighted by `weight`: equal
@@ -106,8 +132,8 @@ class MultiObjective:
         """
         scale = _scale_of(scaler, self._rows.parameters[0]) if self._accumulating else self._begin(scaler)
         if not self._overflow:
-            with self._overflow_noted():
-                self._rows.accumulate(losses, weight=weight, scale=scale)
+            with self._nothing_half_done():
+                self._rows.accumulate(cast("Losses", self._in_order(losses)), weight=weight, scale=scale)
         self._accumulating = True
 
     def combine(self) -> Diagnostics:
@@ -115,21 +141,22 @@ class MultiObjective:
         if not self._accumulating:
             raise UserError("there is nothing to combine; call accumulate(losses) for each micro-batch first")
         self._accumulating = False
-        return self._finish(has_losses=True)
+        return self._finish(self._rows, has_losses=True)
 
-    def gradients(self, losses: Sequence[Loss]) -> Tensor:
+    def gradients(self, losses: Losses) -> Tensor:
         """Return the K×n gradients of the losses, e.g. to average them over processes.
 
         Pass the result to `backward(gradients=…)`. `.grad` is None afterwards.
         """
         self._refuse_unfinished("gradients()")
-        self._rows.load(losses)
+        self._see_parameters()
+        self._rows.load(cast("Losses", self._in_order(losses)))
         try:
-            return self._rows.gradients()
+            return self._rows.all_gradients()
         finally:
             self._rows.clear()
 
-    def observe(self, losses_after: Sequence[Loss | float] | Tensor) -> None:
+    def observe(self, losses_after: Values) -> None:
         """Show the method the losses on the same batch after the optimizer's step (FAMO needs them).
 
         After a step that the scaler skipped there is nothing to learn, and the call does nothing.
@@ -138,19 +165,19 @@ class MultiObjective:
             raise UserError("observe(losses_after) comes after backward() and the optimizer's step")
         if self.diagnostics.skipped:
             return
-        values = plain_values(losses_after)
+        values = values_of(self._in_order(losses_after))
         if len(values) != self._k:
             raise UserError(f"losses_after has {len(values)} entries; the step had {self._k} losses")
         self.method.observe(values)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that changes from step to step."""
+        """Return everything that changes from step to step, as `torch.load` reads it by default."""
         self._refuse_unfinished("state_dict()")
         return {
             "method": self.method.name,
             "iteration": self.iteration,
             "objectives": self._k,
-            "state": self.method.state_dict(),
+            "state": packed(self.method.state_dict()),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -158,7 +185,16 @@ class MultiObjective:
         if state["method"] != self.method.name:
             raise UserError(f"the state belongs to the method '{state['method']}', not to '{self.method.name}'")
         self.iteration, self._k = state["iteration"], state["objectives"]
-        self.method.load_state_dict(state["state"])
+        self.method.load_state_dict(unpacked(state["state"]))
+
+    def _in_order(self, losses: Losses | Values) -> Losses | Values:
+        """Return losses with names in the order of the first step, others as they are."""
+        if not isinstance(losses, Mapping):
+            return losses
+        self._names = self._names or tuple(losses)
+        if set(losses) != set(self._names):
+            raise UserError(f"the losses are called {', '.join(losses)}; before they were {', '.join(self._names)}")
+        return {name: losses[name] for name in self._names}
 
     def _refuse_unfinished(self, call: str) -> None:
         if self._accumulating:
@@ -166,67 +202,87 @@ class MultiObjective:
 
     def _begin(self, scaler: torch.amp.GradScaler | None) -> float:
         """Begin a step and return its loss scale."""
+        self._see_parameters()
         self._rows.clear()
         self._scaling = scaler is not None and scaler.is_enabled()
         self._overflow = False
-        self._passes_before = self._rows.backward_passes
+        self._rows.backward_passes = 0
         return _scale_of(scaler, self._rows.parameters[0])
 
+    def _rows_of(self, features: Tensor | Sequence[Tensor]) -> FeatureRows:
+        if self._shared is None:
+            raise UserError("features= needs MultiObjective(…, shared=…): the parameters that the features come from")
+        return FeatureRows([features] if isinstance(features, Tensor) else features, self._rows.layout)
+
+    def _see_parameters(self) -> None:
+        """See what was added to the optimizer since the last step."""
+        if self._optimizer is not None:
+            names, now = named_tensors("parameters", self._optimizer)
+            if [*map(id, now)] != [*map(id, self._rows.parameters)]:
+                self._rows = GradientRows(now, shared=self._shared, names=names)
+
     @contextmanager
-    def _overflow_noted(self) -> Iterator[None]:
-        """Under a scaler a non-finite loss means that the step is skipped; otherwise it is an error."""
+    def _nothing_half_done(self) -> Iterator[None]:
+        """Drop the step, with all its micro-batches, if anything fails; an overflow under a scaler skips it later."""
         try:
             yield
-        except NonFiniteError:
-            self._overflow = self._scaling
-            if not self._scaling:
+        except BaseException as error:
+            self._overflow = self._scaling and isinstance(error, NonFiniteError)
+            if not self._overflow:
                 self._accumulating = False
                 self._rows.clear()
                 raise
 
-    def _finish(self, *, has_losses: bool) -> Diagnostics:
+    def _finish(self, rows: GradientRows, *, has_losses: bool) -> Diagnostics:
         """End the step with an update, or under a scaler with a skipped one."""
-        losses = self._rows.values if has_losses and not self._overflow else None
+        losses = rows.values if has_losses and not self._overflow else None
         try:
-            update = None if self._overflow else self._update(losses)
+            update = None if self._overflow else self._update(rows, losses)
         finally:
-            self._rows.clear()
-        self.diagnostics = self._skip(losses) if update is None else update
+            rows.clear()
+            self._held_out_rows = None
+        self.diagnostics = self._skip(rows, losses) if update is None else update
         return self.diagnostics
 
-    def _update(self, losses: Vector | None) -> Diagnostics | None:
+    def _update(self, rows: GradientRows, losses: Vector | None) -> Diagnostics | None:
         """Write the method's update into `.grad`; None, with the method untouched, if it overflowed."""
-        rows, method = self._rows, self.method
+        method = self.method
         self._start(len(rows.values))
-        step = make_step(losses, len(rows.values), rows, self._lower_bounds, self.iteration)
+        # Gradients of features have no counterpart on another batch.
+        held_out = self._evaluate_held_out if self._held_out and rows is self._rows else None
+        step = make_step(
+            losses, len(rows.values), rows, self._lower_bounds, self.iteration, self._total_steps, held_out
+        )
         before = method.state_dict() if self._scaling else {}
-        weights = None
         try:
-            chosen = chosen_update(method, step)
-            gram = rows.gram_if_read
-            if isinstance(chosen, Tensor):
-                rows.apply_direction(chosen)
-            else:
-                weights = chosen
-                rows.apply(weights)
+            update = take_step(method, step, rows)
         except NonFiniteError:
             if not self._scaling or rows.finite():
                 raise
             method.load_state_dict(before)
             return None
-        if self._scaling and not all_finite(parameter.grad for parameter in rows.parameters):
+        if self._scaling and not all_finite(parameter.grad for parameter in self._rows.parameters):
             method.load_state_dict(before)
             return None
         self.iteration += 1
-        passes = rows.backward_passes - self._passes_before
-        return Diagnostics(step.iteration, losses, weights, gram, step.notes, passes)
+        gram, passes = rows.gram_if_read, rows.backward_passes
+        passes += self._held_out_rows.backward_passes if self._held_out_rows else 0
+        return Diagnostics(step.iteration, losses, update.weights, gram, step.notes, passes, names=self._names)
 
-    def _skip(self, losses: Vector | None) -> Diagnostics:
+    def _evaluate_held_out(self) -> Step:
+        assert self._held_out is not None
+        self._held_out_rows = rows = self._rows.twin()
+        rows.load(cast("Losses", self._in_order(self._held_out())))
+        if len(rows.values) != self._k:
+            raise UserError(f"held_out() returned {len(rows.values)} losses; the step has {self._k}")
+        return make_step(rows.values, len(rows.values), rows, self._lower_bounds, self.iteration)
+
+    def _skip(self, rows: GradientRows, losses: Vector | None) -> Diagnostics:
         """Leave gradients on which every scaler skips the optimizer's step."""
         for parameter in self._rows.parameters:
             parameter.grad = torch.full_like(parameter, torch.inf) if parameter.requires_grad else None
-        passes = self._rows.backward_passes - self._passes_before
-        return Diagnostics(self.iteration, losses, backward_passes=passes, skipped=True)
+        passes = rows.backward_passes
+        return Diagnostics(self.iteration, losses, backward_passes=passes, skipped=True, names=self._names)
 
     def _start(self, k: int) -> None:
         """Reset the method at the first step; afterwards the number of objectives is fixed."""
@@ -235,16 +291,6 @@ class MultiObjective:
             self._k = k
         elif self._k != k:
             raise UserError(f"this step has {k} losses; the steps before had {self._k}")
-
-
-def _tensors(parameters: Any) -> Sequence[Tensor]:
-    if isinstance(parameters, torch.optim.Optimizer):
-        return [parameter for group in parameters.param_groups for parameter in group["params"]]
-    if isinstance(parameters, (Tensor, torch.nn.Module)) or not isinstance(parameters, Iterable):
-        raise UserError(
-            f"parameters is a {type(parameters).__name__}; it takes tensors, e.g. `model.parameters()`, or an optimizer"
-        )
-    return list(parameters)
 
 
 def _scale_of(scaler: torch.amp.GradScaler | None, parameter: Tensor) -> float:

@@ -1,9 +1,14 @@
-"""Asking a method for its update: by weights or by a direction of its own, checked either way."""
+"""One step: a method sees the losses, chooses its update, and the update is written to where it goes.
+
+The trainer, `MultiObjective`, `combine`, the battery and the benchmarks all take their steps here; they differ in
+where the gradients come from and where the update goes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -12,6 +17,32 @@ from torch import Tensor
 from mobench.core.method import GradientSource, Method, Step, Vector, checked_weights
 from mobench.core.registry import find_method
 from mobench.errors import MethodError, NonFiniteError, UserError
+
+
+class Gradients(GradientSource, Protocol):
+    """The gradients of a step, and where its update is written."""
+
+    @property
+    def n(self) -> int:
+        """The length of an update."""
+        ...
+
+    def apply(self, weights: Vector) -> None:
+        """Write `Σ_i w_i g_i`."""
+        ...
+
+    def apply_direction(self, direction: Tensor) -> None:
+        """Write an n-vector."""
+        ...
+
+
+class Update(NamedTuple):
+    """What a method chose."""
+
+    weights: Vector | None
+    """The K weights, None for a direction of its own."""
+    seconds: float
+    """The method's own time, without that of the gradients it read."""
 
 
 def build_method(method: str | Method, hyperparameters: Mapping[str, Any]) -> Method:
@@ -48,24 +79,42 @@ class StepWithoutLosses(Step):
 
 
 def make_step(
-    losses: Vector | None, k: int, source: GradientSource, lower_bounds: Sequence[float] | None, iteration: int
+    losses: Vector | None,
+    k: int,
+    source: GradientSource,
+    lower_bounds: Sequence[float] | None,
+    iteration: int,
+    total_steps: int | None = None,
+    held_out: Callable[[], Step | None] | None = None,
 ) -> Step:
     """Return the step a method sees; `losses` is None where only the `k` gradients are known."""
     bounds = None if lower_bounds is None else np.asarray(lower_bounds, dtype=np.float64)
     if bounds is not None and bounds.shape != (k,):
         raise UserError(f"lower_bounds={bounds.tolist()} has {bounds.size} entries; there are {k} objectives")
     if losses is None:
-        return StepWithoutLosses(np.zeros(k), source, bounds, iteration)
-    return Step(losses, source, bounds, iteration)
+        return StepWithoutLosses(np.zeros(k), source, bounds, iteration, total_steps, held_out)
+    return Step(losses, source, bounds, iteration, total_steps, held_out)
 
 
-def chosen_update(method: Method, step: Step) -> Vector | Tensor:
-    """Return the method's K weights, or its n-vector if it defines `direction`; both are finite."""
-    if not method.overrides("direction"):
-        return checked_weights(method, step)
+def take_step(method: Method, step: Step, gradients: Gradients) -> Update:
+    """Let `method` choose its update for `step`, and write it: `Σ_i w_i g_i`, or its own direction."""
+    own = method.overrides("direction")
+    started = time.perf_counter()
+    chosen = _checked_direction(method, step, gradients.n) if own else checked_weights(method, step)
+    seconds = time.perf_counter() - started - step.seconds_of_others
+    if isinstance(chosen, Tensor):
+        gradients.apply_direction(chosen)
+        return Update(None, seconds)
+    gradients.apply(chosen)
+    return Update(chosen, seconds)
+
+
+def _checked_direction(method: Method, step: Step, n: int) -> Tensor:
+    """Ask `method` for its direction and refuse what is no n-vector or not finite."""
     direction = method.direction(step)
-    if not isinstance(direction, Tensor) or direction.ndim != 1:
-        raise MethodError(f"{method.name}.direction returned {type(direction).__name__}; it must be a vector (n,)")
+    if not isinstance(direction, Tensor) or direction.shape != (n,):
+        returned = f"shape {tuple(direction.shape)}" if isinstance(direction, Tensor) else type(direction).__name__
+        raise MethodError(f"{method.name}.direction returned {returned}; it must be a tensor of shape ({n},)")
     if not torch.isfinite(direction).all():
         raise NonFiniteError(f"{method.name} returned a non-finite direction at iteration {step.iteration}")
     return direction.detach()

@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from mobench.core.method import GradientSource, Matrix
+from mobench.core.method import Matrix, Step, Vector
 from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
 from mobench.errors import MethodError
 from mobench.gradients.gradient_rows import GradientRows
+from mobench.training.step import Gradients
 
 Stack = npt.NDArray[np.float64]
 """Arrays with a leading dimension over the B members."""
@@ -45,16 +46,19 @@ class Workload(ABC):
         """Start an iteration (draw its batch) and return the B×K losses."""
 
     @abstractmethod
-    def source(self, member: int) -> GradientSource:
-        """Return where the gradients of a member come from."""
+    def gradients_of(self, member: int) -> Gradients:
+        """Return where the gradients of a member come from and its update goes."""
 
     @abstractmethod
     def grams(self) -> Stack | None:
         """Return the B×K×K Gram matrices of this iteration if they have been computed."""
 
-    @abstractmethod
-    def apply(self, weights: Matrix, directions: Mapping[int, torch.Tensor]) -> None:
-        """Write `Σ_i w_i g_i`, or a member's own direction, into the parameters' `.grad`."""
+    def held_out(self, member: int) -> Step | None:
+        """Evaluate a held-out batch of a member; None if its problem has none."""
+        return None
+
+    def end(self) -> None:
+        """See to it that all members' updates are in the parameters' `.grad`."""
 
     @abstractmethod
     def losses_after(self) -> Matrix:
@@ -120,7 +124,10 @@ class VectorWorkload(Workload):
         self.theta = torch.stack([starts[i] for i in padded]).requires_grad_()
         self.theta.grad = torch.zeros_like(self.theta)
         self.parameters = [self.theta]
-        self._weights = np.zeros((len(padded), self.k))
+        self.weights = np.zeros((len(padded), self.k))
+        """What the members chose in this iteration; zero for those that did not take the step."""
+        self.directions: dict[int, torch.Tensor] = {}
+        """The members' own directions in this iteration."""
         self._iteration = 0
         self._gradients: Stack | None = None
         self._grams: Stack | None = None
@@ -129,6 +136,8 @@ class VectorWorkload(Workload):
     def begin(self, iteration: int) -> Matrix:
         self._iteration = iteration
         self._gradients = self._grams = self._final = None
+        self.weights.fill(0.0)
+        self.directions.clear()
         return self._values()
 
     def _values(self) -> Matrix:
@@ -153,15 +162,14 @@ class VectorWorkload(Workload):
                 self._grams = rows @ rows.transpose(0, 2, 1)
         return self._grams
 
-    def source(self, member: int) -> GradientSource:
+    def gradients_of(self, member: int) -> Gradients:
         return _Row(self, member)
 
-    def apply(self, weights: Matrix, directions: Mapping[int, torch.Tensor]) -> None:
-        self._weights[: self.size] = weights
+    def end(self) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            combined = (self._weights[:, None, :] @ self.rows())[:, 0]
-        for member, direction in directions.items():
-            combined[member] = direction.detach().numpy()
+            combined = (self.weights[:, None, :] @ self.rows())[:, 0]
+        for member, direction in self.directions.items():
+            combined[member] = direction.numpy()
         assert self.theta.grad is not None
         self.theta.grad.copy_(torch.from_numpy(combined))
 
@@ -183,11 +191,12 @@ class VectorWorkload(Workload):
 
 
 class _Row:
-    """The gradients of one member of a `VectorWorkload`."""
+    """The gradients of one member of a `VectorWorkload`; its update is written with those of all others."""
 
     def __init__(self, workload: VectorWorkload, member: int) -> None:
         self._workload = workload
         self._member = member
+        self.n = workload.theta.shape[1]
 
     def gram(self) -> Matrix:
         gram: Matrix = self._workload.grams()[self._member]
@@ -195,6 +204,12 @@ class _Row:
 
     def gradients(self) -> torch.Tensor:
         return torch.from_numpy(self._workload.rows()[self._member])
+
+    def apply(self, weights: Vector) -> None:
+        self._workload.weights[self._member] = weights
+
+    def apply_direction(self, direction: torch.Tensor) -> None:
+        self._workload.directions[self._member] = direction
 
 
 class TaskWorkload(Workload):
@@ -211,25 +226,30 @@ class TaskWorkload(Workload):
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
         self._batch: Any = None
-        self._rows = GradientRows(task.parameters)
+        self._rows = GradientRows(task.parameters, shared=task.shared_parameters, names=task.parameter_names)
+        self._held_out = self._rows.twin()
 
     def begin(self, iteration: int) -> Matrix:
         self._batch = next(self._batches)
         self._rows.load(self.task.losses(self._batch))
         return self._rows.values[None, :]
 
-    def source(self, member: int) -> GradientSource:
+    def gradients_of(self, member: int) -> Gradients:
         return self._rows
+
+    def held_out(self, member: int) -> Step | None:
+        batch = self.task.held_out_batch()
+        if batch is None:
+            return None
+        self._held_out.load(self.task.held_out_losses(batch))
+        return Step(self._held_out.values, self._held_out, self.lower_bounds[0])
+
+    def end(self) -> None:
+        self._held_out.clear()
 
     def grams(self) -> Stack | None:
         gram = self._rows.gram_if_read
         return None if gram is None else gram[None]
-
-    def apply(self, weights: Matrix, directions: Mapping[int, torch.Tensor]) -> None:
-        if 0 in directions:
-            self._rows.apply_direction(directions[0])
-        else:
-            self._rows.apply(weights[0])
 
     def losses_after(self) -> Matrix:
         return np.array([self.task.losses_after(self._batch)], dtype=np.float64)
@@ -250,7 +270,7 @@ class TaskWorkload(Workload):
         return dict(self.task.epoch_metrics())
 
     def backward_passes(self) -> int:
-        return self._rows.backward_passes
+        return self._rows.backward_passes + self._held_out.backward_passes
 
     def state_dict(self) -> dict[str, Any]:
         return self.task.state_dict()

@@ -188,9 +188,6 @@ def test_unknown_settings_are_the_users_mistake() -> None:
 class SignOfTheMean(Method):
     """A direction that is no combination of the gradients."""
 
-    def weights(self, step: Step) -> Any:
-        raise AssertionError("the engine asks for the direction")
-
     def direction(self, step: Step) -> torch.Tensor:
         return step.gradients.mean(0).sign()
 

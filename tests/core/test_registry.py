@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from mobench import UserError
+from mobench import Method, UserError
 from mobench.core import registry
 
 METHOD = """
@@ -36,6 +36,17 @@ def test_a_file_and_a_folder_are_found(tmp_path):
     (folder / "_private.py").write_text("raise RuntimeError('not to be imported')")
     registry.load_plugins([tmp_path / "one.py", folder])
     assert {"firstofmine", "secondofmine"} <= set(registry.methods())
+
+
+def test_a_method_defines_weights_or_a_direction(tmp_path):
+    (tmp_path / "walker.py").write_text(METHOD.format(name="WalkerOfMine").replace("weights", "direction"))
+    registry.load_plugins([tmp_path / "walker.py"])
+    assert registry.find_method("walkerofmine")().name == "walkerofmine"
+    (tmp_path / "idler.py").write_text(METHOD.format(name="IdlerOfMine").replace("weights", "neither"))
+    with pytest.raises(UserError, match=r"'idlerofmine' defines neither weights\(step\) nor direction\(step\)"):
+        registry.load_plugins([tmp_path / "idler.py"])
+    with pytest.raises(UserError, match="'idler' defines neither"):
+        type("Idler", (Method,), {})()
 
 
 def test_two_plugins_of_one_name_are_refused_with_both_places(tmp_path):

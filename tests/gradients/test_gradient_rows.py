@@ -270,10 +270,15 @@ def test_a_non_finite_loss_is_named(network, parameters) -> None:
     ("losses", "message"),
     [
         ([], "losses is empty"),
-        (torch.ones(2, requires_grad=True).sum(), "losses is a Tensor; it takes a list"),
-        ([torch.ones(3, requires_grad=True) * 2.0], r"loss 0 has shape \(3,\)"),
-        ([torch.ones(())], "loss 0 has no graph"),
-        ([1.0], "loss 0 is a float"),
+        (
+            torch.ones(2, requires_grad=True).sum(),
+            r"losses is a tensor of shape \(\); it takes a list or dict",
+        ),
+        ([torch.ones(3, requires_grad=True) * 2.0], r"loss 0 of 1 has shape \(3,\)"),
+        ([torch.ones(())], "loss 0 of 1 has no graph"),
+        ([1.0], "loss 0 of 1 is a float"),
+        ({"fit": 1.0}, "loss 'fit' is a float"),
+        ("task", "losses is a str"),
     ],
 )
 def test_losses_that_cannot_be_used_are_refused(parameters, losses, message: str) -> None:
@@ -306,8 +311,6 @@ def test_other_mistakes_are_refused(network, parameters) -> None:
     rows.load(two_losses(network, batch()))
     with pytest.raises(UserError, match="3 weights for 2 losses"):
         rows.apply([1.0, 1.0, 1.0])
-    with pytest.raises(UserError, match=r"the direction has shape \(3,\); \(58,\) is needed"):
-        rows.apply_direction(torch.zeros(3))
 
     class WrongShape(HalfSquare):
         def gradient(self, index: int):

@@ -41,9 +41,6 @@ class InverseLosses(Method):
 class SignOfSum(Method):
     """Reads the gradients, and is no linear combination of them."""
 
-    def weights(self, step: Step):
-        raise AssertionError("the direction is asked for instead")
-
     def direction(self, step: Step) -> Tensor:
         return step.gradients.sum(dim=0).sign()
 

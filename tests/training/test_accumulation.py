@@ -82,6 +82,38 @@ def test_a_non_finite_micro_batch_drops_the_step() -> None:
         objective.combine()
 
 
+class Interrupted(torch.autograd.Function):
+    """The identity, whose gradient fails."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, upstream):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_micro_batch_that_fails_leaves_nothing_half_summed(failing: int) -> None:
+    network = small_network()
+    parameters = list(network.parameters())
+    objective = mobench.MultiObjective(UnitGradients(), parameters)
+    expected: Any = objective.backward(two_losses(network, batch()))
+    update = flat_grad(parameters)
+    objective.accumulate(two_losses(network, batch(seed=9)))
+    losses = two_losses(network, batch(seed=10))
+    losses[failing] = Interrupted.apply(losses[failing])
+    with pytest.raises(KeyboardInterrupt):
+        objective.accumulate(losses)
+    with pytest.raises(UserError, match="there is nothing to combine"):
+        objective.combine()
+    objective.accumulate(two_losses(network, batch()))
+    record: Any = objective.combine()
+    assert record.losses.tolist() == expected.losses.tolist()
+    assert torch.equal(flat_grad(parameters), update)
+
+
 def test_a_refused_micro_batch_opens_no_step() -> None:
     network = small_network()
     objective = mobench.MultiObjective(UnitGradients(), network.parameters())

@@ -95,8 +95,8 @@ def test_a_direction_that_breaks_the_contract_is_refused() -> None:
             return self.answer
 
     for answer, error, message in [
-        (torch.zeros(2), MethodError, r"wrong returned \(2,\)"),
-        (torch.zeros(3, 1), MethodError, "must be a vector"),
+        (torch.zeros(2), MethodError, r"wrong.direction returned shape \(2,\)"),
+        (torch.zeros(3, 1), MethodError, r"must be a tensor of shape \(3,\)"),
         ([1.0, 2.0, 3.0], MethodError, "direction returned list"),
         (torch.tensor([1.0, float("nan"), 0.0]), NonFiniteError, "non-finite direction"),
     ]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -155,6 +156,43 @@ def test_the_losses_after_the_step_reach_the_method() -> None:
         objective.observe([1.0])
     with pytest.raises(NonFiniteError, match="loss 1 of 2 is inf"):
         objective.observe([1.0, math.inf])
+
+
+def test_parameters_added_to_the_optimizer_are_seen_at_the_next_step() -> None:
+    network, late = small_network(), torch.nn.Parameter(torch.ones(2, dtype=torch.float64))
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    objective = mobench.MultiObjective(UnitGradients(), optimizer)
+    objective.backward(two_losses(network, batch()))
+    optimizer.add_param_group({"params": [late]})
+    first, second = two_losses(network, batch())
+    losses = [first + late.square().sum(), second]
+    assert objective.gradients(losses).shape == (2, 60)
+    first, second = two_losses(network, batch())
+    objective.backward([first + late.square().sum(), second])
+    expected = jacobian([late.square().sum() + two_losses(network, batch())[0]], [*network.parameters(), late])[0]
+    torch.testing.assert_close(late.grad, 2.0 * late.detach() / expected.norm())
+
+
+@pytest.mark.parametrize("name", sorted(mobench.core.registry.methods()))
+def test_a_state_is_read_by_torch_load_with_its_defaults(name: str, tmp_path: Path) -> None:
+    def start() -> Any:
+        network = small_network()
+        return network, mobench.MultiObjective(name, network.parameters(), seed=5)
+
+    def step(network: torch.nn.Module, objective: Any) -> Any:
+        weights = objective.backward([*two_losses(network, batch()), HalfSquare(list(network.parameters()))]).weights
+        if objective.wants_losses_after:
+            objective.observe([0.5, 2.0, 3.0])
+        return weights
+
+    network, objective = start()
+    for _ in range(3):
+        step(network, objective)
+    torch.save(objective.state_dict(), tmp_path / "state.pt")
+    restored_network, restored = start()
+    restored.load_state_dict(torch.load(tmp_path / "state.pt"))
+    for _ in range(2):
+        assert step(network, objective).tolist() == step(restored_network, restored).tolist()
 
 
 def test_a_restored_state_goes_on_bit_identically() -> None:

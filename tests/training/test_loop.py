@@ -86,9 +86,6 @@ class Sphinx(Method):
 class Walker(Method):
     """Goes its own way: the sign of the primary gradient."""
 
-    def weights(self, step):
-        raise AssertionError("direction is to be called instead")
-
     def direction(self, step):
         return step.gradients[0].sign()
 

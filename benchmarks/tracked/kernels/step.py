@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 import mobench
-from mobench.core.method import Step, checked_weights
+from mobench.core.method import Step
 from mobench.core.registry import find_method
 from mobench.core.streams import Streams
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.problems.compression import Compression
 from mobench.problems.compression.task import CompressionTask
 from mobench.training.optimizer import Training
+from mobench.training.step import take_step
 from mobench.training.workload import TaskWorkload
 
 from . import Kernel, built_once
@@ -74,11 +75,11 @@ def pcd_step(k: int) -> Kernel:
     workload, optimizer = _workload(k)
     method = find_method("pcd")(tau=0.1)
     method.reset(k, Streams(0).numpy("method"))
+    gradients = workload.gradients_of(0)
 
     def run() -> None:
         losses = workload.begin(0)
-        step = Step(losses[0], workload.source(0), workload.lower_bounds[0])
-        workload.apply(checked_weights(method, step)[None], {})
+        take_step(method, Step(losses[0], gradients, workload.lower_bounds[0]), gradients)
         optimizer.step()
 
     return run
@@ -88,7 +89,7 @@ def backward_passes(k: int) -> int:
     """Return how often autograd traverses a graph in one PCD step on K objectives."""
     workload, _ = _workload(k)
     workload.begin(0)
-    workload.source(0).gram()
+    workload.gradients_of(0).gram()
     return workload.backward_passes()
 
 

@@ -1,0 +1,96 @@
+"""Autograd graphs: which of them share parts, what in them would be missed, and the pass through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mobench.core.objective import KnownGradient
+from mobench.errors import UserError
+from mobench.gradients.blocks import Blocks
+
+_REENTRANT = "CheckpointFunctionBackward"
+"""The node of `torch.utils.checkpoint(…, use_reentrant=True)`."""
+
+
+def needed_later(losses: Sequence[Tensor | KnownGradient]) -> list[bool]:
+    """Say for each loss whether a loss after it needs part of its graph, so that it cannot be freed yet.
+
+    Refuses graphs that hide parameters, whose gradients would silently be missing.
+    """
+    seen: set[Any] = set()
+    needed = [isinstance(loss, Tensor) and _walk(loss, seen) for loss in reversed(losses)]
+    return needed[::-1]
+
+
+def bypasses(losses: Sequence[Tensor], features: Sequence[Tensor], parameters: Sequence[Tensor]) -> bool:
+    """Say whether a loss depends on one of the parameters by a way around the features."""
+    wanted = set(map(id, parameters))
+    seen: set[Any] = {feature.grad_fn for feature in features}
+    waiting: list[Any] = [loss.grad_fn for loss in losses]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        if id(getattr(node, "variable", None)) in wanted:
+            return True
+        seen.add(node)
+        waiting.extend(following for following, _ in node.next_functions)
+    return False
+
+
+def _walk(loss: Tensor, seen: set[Any]) -> bool:
+    """Add the nodes of the loss's graph to `seen`, and say whether one of them was there already.
+
+    Parameters do not count: their nodes hold nothing that could be freed.
+    """
+    own: set[Any] = set()
+    met = False
+    waiting: list[Any] = [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in own:
+            continue
+        further = node.next_functions
+        if node in seen:
+            met = met or bool(further)
+            continue
+        if type(node).__name__ == _REENTRANT:
+            raise UserError(
+                "a loss goes through torch.utils.checkpoint with use_reentrant=True; pass use_reentrant=False"
+            )
+        own.add(node)
+        waiting.extend(following for following, _ in further)
+    seen |= own
+    return met
+
+
+def add_gradient(
+    losses: Sequence[Tensor],
+    coefficients: Sequence[float],
+    parameters: Sequence[Tensor],
+    positions: Sequence[int],
+    blocks: Blocks,
+    *,
+    retain_graph: bool,
+) -> Blocks:
+    """Return `blocks` plus the gradient of `Σ_i c_i L_i` with respect to the parameters at `positions`.
+
+    The blocks stand in for `.grad` meanwhile, because autograd's own accumulation knows when it
+    may keep a gradient without copying it. What `torch.autograd.grad` returns may share memory
+    with other tensors, and could not be overwritten.
+    """
+    for parameter, block in zip(parameters, blocks, strict=True):
+        parameter.grad = block
+    seeds = [torch.full_like(loss, factor) for loss, factor in zip(losses, coefficients, strict=True)]
+    inputs = [parameters[index] for index in positions]
+    try:
+        torch.autograd.backward(losses, seeds, retain_graph=retain_graph, inputs=inputs)
+        gradients = [parameter.grad for parameter in parameters]
+    finally:
+        for parameter in parameters:
+            parameter.grad = None
+    return [None if gradient is None else gradient.to_dense() for gradient in gradients]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mobench.core.settings import Configurable, Integer, Setting
+from mobench.core.settings import Configurable, Setting
 from mobench.core.streams import Streams
 from mobench.errors import UserError
 
@@ -191,5 +191,5 @@ class VectorProblem(Problem):
 
         By default every whole-number setting is taken to be a size; override it where that is not so.
         """
-        sizes = (getattr(self, name) for name, setting in self.settings.items() if isinstance(setting, Integer))
+        sizes = (getattr(self, name) for name, setting in self.settings.items() if setting.kind == "integer")
         return (self.id, self.objectives(), *sizes)

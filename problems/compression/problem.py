@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mobench.core.problem import Bounds, Task, TaskProblem
 from mobench.core.registry import register
-from mobench.core.settings import Real, Setting, choice, flag, integer, real
+from mobench.core.settings import Setting, choice, flag, integer, real
 from mobench.core.streams import Streams
 
 from .data import CLASSES, NAMES, SIZES
@@ -42,7 +42,14 @@ class Compression(TaskProblem):
     id = "compression@1"
     reference = "Priority-Constrained Descent, sections 'Structured Pruning' and 'Unstructured Sparsity'"
     export_options: ClassVar[dict[str, Setting]] = {
-        "target": Real(None, "fraction of the parameters to remove; left out: none", 0.0, 1.0, True, True)
+        "target": real(
+            None,
+            low=0.0,
+            high=1.0,
+            low_open=True,
+            high_open=True,
+            meaning="fraction of the parameters to remove; left out: none",
+        )
     }
 
     dataset: str = choice("digits", NAMES, meaning="images to classify")

@@ -1,47 +1,97 @@
-"""A suite is a YAML file: problems, methods with sweeps, seeds, training settings and profiles."""
+"""A suite is a YAML file: problems, methods with sweeps, seeds, training settings, profiles and what to report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import field, fields
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import yaml
+from pydantic import BeforeValidator, Field, StrictFloat, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
-from mobench.errors import UserError, unknown
+from mobench.core.settings import in_words
+from mobench.errors import UserError, misshaped, nearest, unknown
 from mobench.planning.overrides import overlay
-from mobench.planning.profiles import choose_profile, profile_names
-from mobench.planning.yaml_text import read_yaml
+from mobench.planning.profiles import AUTO, choose_profile, profile_names
+from mobench.planning.suite_parts import (
+    SEEDS,
+    STRICT,
+    Auto,
+    Entry,
+    PlotEntry,
+    PublishedEntry,
+    Seeds,
+    SelectedEntry,
+    Strict,
+    TableEntry,
+    Text,
+    Variant,
+)
+from mobench.planning.yaml_text import read_mapping
 
-KEYS: dict[str, type | tuple[type, ...]] = {
-    "title": str,
-    "about": str,
-    "problems": dict,
-    "methods": dict,
-    "seeds": (list, int),
-    "training": dict,
-    "metrics": list,
-    "tables": list,
-    "published": list,
-    "published_tables": list,
-    "selected": list,
-    "split": list,
-    "plots": list,
-    "profiles": dict,
-    "default_profile": str,
-    "auto": dict,
-    "time_limit": (int, float),
-    "include": list,
-}
-"""What a suite file may contain, and the type of each part."""
-
-LISTS = tuple(key for key, type_ in KEYS.items() if type_ is list)
+SUFFIXES = (".yaml", ".yml")
 
 
-@dataclass(frozen=True)
-class Suite:
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Parts(Strict):
+    """What a suite, its file and each profile have in common."""
+
+    about: Text = ""
+    problems: dict[Text, Entry] = field(default_factory=dict)
+    """Problem id → settings; a list is a sweep; a list of mappings are variants."""
+    methods: dict[Text, Entry] = field(default_factory=dict)
+    """Method name → settings, with the same meaning of lists."""
+    training: Variant = field(default_factory=dict)
+    """The optimizer, its schedule and the length of every run."""
+    metrics: tuple[Text, ...] = ()
+    """The metrics that the suite is about, most important first."""
+    tables: tuple[TableEntry, ...] = ()
+    """Tables printed at the end of a run."""
+    published: tuple[PublishedEntry, ...] = ()
+    """Published numbers to print beside ours."""
+    published_tables: tuple[Text, ...] = ()
+    """Files of published numbers to show beside `selected`: of `suites/published`, or YAML files beside this one."""
+    selected: tuple[SelectedEntry, ...] = ()
+    """Rows that report the selected configuration of every method."""
+    split: tuple[Text, ...] = ()
+    """Settings that make different contenders of one method, e.g. `method.form`."""
+    plots: tuple[Text | PlotEntry, ...] = ()
+    """Plots of a report: names, or mappings with the key `plot` and its options."""
+    time_limit: Annotated[StrictFloat, Field(gt=0, allow_inf_nan=False), in_words("a number of seconds above 0")] = (
+        3600.0
+    )
+    """Seconds that one run may take."""
+    include: tuple[Text, ...] = ()
+    """Other suites that make up this one: names, or YAML files beside this one."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Profile(Parts):
+    """A variant of a suite: what it says is laid over the suite."""
+
+    title: Text = ""
+    seeds: Seeds = 1
+    """How many seeds, or which; a count takes the seeds that the suite lists first."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SuiteFile(Profile):
+    """A suite of mobench."""
+
+    profiles: dict[Text, Annotated[Profile, BeforeValidator(lambda given: {} if given is None else given)]] = field(
+        default_factory=dict
+    )
+    """Variants by name; `profile=NAME` chooses one."""
+    default_profile: Text = ""
+    """The profile that is meant where none is asked for; `auto` where the machine decides."""
+    auto: Auto | None = None
+
+
+@dataclass(frozen=True, config=STRICT)
+class Suite(Parts):
     """One suite under one profile, as read from its file; not yet checked against the registry."""
 
     name: str
@@ -49,62 +99,55 @@ class Suite:
     title: str
     remark: str = ""
     """What to tell the user about how the profile was chosen."""
-    about: str = ""
-    problems: dict[str, Any] = field(default_factory=dict)
-    """Problem id → settings; a list is a sweep; a list of mappings are variants."""
-    methods: dict[str, Any] = field(default_factory=dict)
-    """Method name → settings, with the same meaning of lists."""
     seeds: tuple[int, ...] = (0,)
-    training: dict[str, Any] = field(default_factory=dict)
-    metrics: tuple[str, ...] = ()
-    """The metrics that the suite is about, most important first."""
-    tables: tuple[dict[str, Any], ...] = ()
-    """Tables printed at the end of a run, see `mobench.scoring.tables`."""
-    published: tuple[dict[str, Any], ...] = ()
-    """Published numbers to print beside ours, see `mobench.scoring.published`."""
-    published_tables: tuple[str, ...] = ()
-    """Files of published numbers to show beside `selected`, see `mobench.scoring.published_values`."""
-    selected: tuple[dict[str, Any], ...] = ()
-    """Rows that report the selected configuration of every method, see `mobench.scoring.selected`."""
-    split: tuple[str, ...] = ()
-    """Settings that make different contenders of one method, e.g. `method.form`, see `mobench.scoring.contenders`."""
-    plots: tuple[str | dict[str, Any], ...] = ()
-    """Plots of a report: names, or mappings with the key `plot` and its options."""
-    time_limit: float = 3600.0
-    include: tuple[str, ...] = ()
-    """Other suites that make up this one."""
 
 
 def suite_files() -> dict[str, Path]:
     """Return the suites that ship with mobench, by name."""
-    folder = Path(str(resources.files("mobench.suites")))
-    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    return _shipped("")
+
+
+def published_files() -> dict[str, Path]:
+    """Return the files of published numbers that ship with mobench, by name."""
+    return _shipped("published")
 
 
 def load_suite(name: str, profile: str | None = None) -> Suite:
     """Read a suite by its name or by the path of a YAML file, under a profile."""
     file, raw = _read(name)
-    _check_keys(file.name, raw)
     chosen, remark = choose_profile(file.stem, raw, profile)
     profiles = raw.pop("profiles", {})
-    raw = {key: value for key, value in raw.items() if key not in ("default_profile", "auto")}
-    listed = raw.get("seeds")
-    merged = overlay(raw, profiles.get(chosen) or {})
-    _check_keys(f"profile {chosen} of {file.name}", merged)
-    if "include" not in merged and not merged.get("problems"):
+    whole = overlay({key: raw[key] for key in raw if key not in ("default_profile", AUTO)}, profiles.get(chosen) or {})
+    merged = validated(Profile, whole, f"{file.name}, profile {chosen}")
+    if merged.include and set(whole) - {"title", "about", "include"}:
+        raise UserError(f"{file.name}: a suite that includes others has a title, about and profiles, and nothing else")
+    if not merged.include and not merged.problems:
         raise UserError(f"{file.name}: a suite needs problems (or includes other suites)")
-    lists: dict[str, Any] = {
-        key: tuple(merged.pop(key)) for key in ("metrics", "tables", "published", "include") if key in merged
-    }
+    listed = raw.get("seeds")
+    parts: dict[str, Any] = {part.name: getattr(merged, part.name) for part in fields(Parts)}
+    parts["include"] = _beside(file, "include", merged.include, suite_files())
+    parts["published_tables"] = _beside(file, "published_tables", merged.published_tables, published_files())
     return Suite(
         name=file.stem,
         profile=chosen,
         remark=remark,
-        title=merged.pop("title", file.stem),
-        seeds=parse_seeds(merged.pop("seeds", 1), tuple(listed) if isinstance(listed, list) else ()),
-        **merged,
-        **lists,
+        title=merged.title or file.stem,
+        seeds=parse_seeds(merged.seeds, tuple(listed) if isinstance(listed, list) else ()),
+        **parts,
     )
+
+
+def included(name: str, profile: str | None = None, above: tuple[str, ...] = ()) -> list[str]:
+    """Return the suites that a suite consists of, by name or path: those it includes, or itself."""
+    if name in above:
+        raise UserError(f"suite {name} includes itself: {' → '.join((*above, name))}")
+    parts = load_suite(name, profile).include
+    return [leaf for part in parts for leaf in included(part, profile, (*above, name))] if parts else [name]
+
+
+def load_suites(names: Iterable[str], profile: str | None = None) -> list[Suite]:
+    """Read the named suites; one that includes others becomes its parts."""
+    return [load_suite(part, profile) for name in names for part in included(name, profile)]
 
 
 def profiles_of(name: str) -> list[str]:
@@ -114,38 +157,65 @@ def profiles_of(name: str) -> list[str]:
 
 def parse_seeds(value: Any, listed: tuple[int, ...]) -> tuple[int, ...]:
     """Return the seeds meant by a count or a list; a count takes the listed ones first."""
-    numbers = value if isinstance(value, (list, tuple)) else [value]
-    if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in numbers):
-        raise UserError(f"seeds={value} is not accepted; seeds takes a count like 3 or a list like [7,42]")
-    if isinstance(value, (list, tuple)):
-        if len(set(value)) != len(value) or not value:
-            raise UserError(f"seeds={value} is not accepted; a list of seeds has each seed once")
-        return tuple(value)
-    if value < 1:
-        raise UserError(f"seeds={value} is not accepted; at least one seed is needed")
-    more = (seed for seed in range(10**9) if seed not in listed)
-    return (*listed[:value], *(next(more) for _ in range(value - len(listed))))
+    seeds = SEEDS.parse("seeds", list(value) if isinstance(value, tuple) else value)
+    if isinstance(seeds, list):
+        return tuple(seeds)
+    more = (seed for seed in range(seeds + len(listed)) if seed not in listed)
+    return (*listed[:seeds], *(next(more) for _ in range(seeds - len(listed))))
 
 
-def _check_keys(place: str, raw: Mapping[str, Any]) -> None:
-    for key, value in raw.items():
-        if key not in KEYS:
-            raise unknown(f"key in {place}:", str(key), KEYS)
-        if not isinstance(value, KEYS[key]):
-            raise UserError(f"{place}: {key} has the wrong type: {value!r}")
+def find_file(kind: str, name: str, files: dict[str, Path]) -> Path:
+    """Return the YAML file that is called `name`, or that lies there."""
+    file = files.get(name, Path(name))
+    if name not in files and not (file.suffix in SUFFIXES and file.is_file()):
+        if file.suffix in SUFFIXES:
+            raise UserError(f"{kind}={name}: there is no such file")
+        raise unknown(kind, name, files)
+    return file
+
+
+def validated(type_: type[Any], raw: dict[str, Any], place: str) -> Any:
+    """Return what a document says, or refuse it with the path of what does not fit `type_`."""
+    try:
+        return adapter(type_).validate_python(raw)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise misshaped(place, raw, error) from None
+
+
+@cache
+def adapter(type_: type[Any]) -> TypeAdapter[Any]:
+    """Return what validates a type and describes it as JSON Schema."""
+    return TypeAdapter(type_)
+
+
+def _shipped(folder: str) -> dict[str, Path]:
+    root = Path(str(resources.files("mobench.suites"))) / folder
+    return {file.stem: file for file in sorted(root.glob("*.yaml"))}
 
 
 def _read(name: str) -> tuple[Path, dict[str, Any]]:
-    files = suite_files()
-    file = files.get(name, Path(name))
-    if name not in files and not (file.suffix in (".yaml", ".yml") and file.is_file()):
-        if file.suffix in (".yaml", ".yml"):
-            raise UserError(f"suite={name}: there is no such file")
-        raise unknown("suite", name, files)
-    try:
-        raw = read_yaml(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"suite={name}: the file is not valid YAML: {error}") from None
-    if not isinstance(raw, Mapping):
-        raise UserError(f"suite={name}: the file must hold a mapping with keys {', '.join(KEYS)}")
-    return file, dict(raw)
+    """Return a suite's file and its content, whose shape is right in every profile."""
+    file = find_file("suite", name, suite_files())
+    raw = read_mapping(file, file.name)
+    validated(SuiteFile, raw, file.name)
+    names = profile_names(raw)
+    asked = {
+        "default_profile": raw.get("default_profile"),
+        **{f"auto.{key}": raw[AUTO][key] for key in ("cpu", "cuda") if AUTO in raw},
+    }
+    for key, profile in asked.items():
+        if profile not in (None, *names) and not (profile == AUTO and AUTO in raw):
+            raise UserError(f"{file.name}: {key}={profile} is not one of its profiles.{nearest(profile, names)}")
+    return file, raw
+
+
+def _beside(file: Path, key: str, names: tuple[str, ...], known: dict[str, Path]) -> tuple[str, ...]:
+    """Resolve YAML files that another one names: they lie beside it."""
+    found = []
+    for position, name in enumerate(names):
+        found.append(str((file.parent / name).resolve()) if Path(name).suffix in SUFFIXES else name)
+        try:
+            find_file(key, found[-1], known)
+        except UserError as error:
+            raise UserError(f"{file.name}: {key}[{position}]: {error}") from None
+    return tuple(found)

@@ -2,96 +2,84 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mobench.core.settings import Choice
+from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command
+from mobench.cli.suite_check import refuse_mistakes
+from mobench.core.settings import choice, text
 from mobench.errors import UserError
-from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
     from mobench.planning.suite import Suite
     from mobench.store.folder import Store
 
-EXAMPLES = """
-keys:
-  suite=NAME[,NAME]            a suite of `mobench list suites`, or a YAML file
-  profile=NAME                 only this profile (default: a report for every profile that was run)
-  results=DIR                  where records are stored (default: results)
-  out=DIR                      where the report goes (default: RESULTS/report/SUITE.PROFILE)
-  selection=validation|test    the data on which configurations are selected (default: validation)
-  plugins=PATH[,PATH]          Python files or folders with methods and problems of your own
 
-A report is report.md, every table as .csv and .tex, every plot as .svg and .png with its data as .csv.
-"""
+class Report(Command):
+    """Write a suite's results as a page with tables and plots.
 
+    A report is report.md, every table as .csv and .tex, every plot as .svg and .png with its data as .csv.
+    """
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument("settings", nargs="+", metavar="key=value", help="what to report, see below")
-    parser.epilog = EXAMPLES
+    name = "report"
 
+    suite: list[str] = SUITES
+    profile: str | None = text(None, meaning="only this profile; left out: every one that was run", shown="NAME")
+    results: str = RESULTS
+    out: str | None = text(None, meaning="where the report goes; left out: RESULTS/report/SUITE.PROFILE", shown="DIR")
+    selection: str = choice(
+        "validation", ("validation", "test"), meaning="the data on which configurations are selected"
+    )
+    plugins: list[str] = PLUGINS
 
-def execute(arguments: argparse.Namespace) -> int:
-    """Write the reports and print where they are."""
-    from mobench.core.registry import load_plugins
-    from mobench.scoring.selection import SELECTIONS
-    from mobench.store.atomic import write_atomically
-    from mobench.store.folder import Store
+    def execute(self) -> int:
+        from mobench.core.registry import load_plugins
+        from mobench.planning.suite import included
+        from mobench.store.atomic import write_atomically
+        from mobench.store.folder import Store
 
-    overrides = parse_overrides(arguments.settings, ("suite", "profile", "results", "out", "selection", "plugins"))
-    chosen = Choice("validation", "data to select on", SELECTIONS)
-    selection = chosen.parse("selection", overrides.get("selection", chosen.default))
-    load_plugins(overrides.get("plugins", []))
-    root = Path(str(overrides.get("results", "results")))
-    if not root.is_dir():
-        raise UserError(f"results={root}: there is no such folder; `mobench run` makes one")
-    store = Store(root)
-    suites = _suites(overrides.get("suite", []), overrides.get("profile"), store)
-    # Everything is made before anything is written: a mistake leaves no half of a report.
-    places = _folders(suites, root, overrides.get("out"), selection)
-    reports = [(folder, _files(suite, store, selection)) for suite, folder in places]
-    for folder, files in reports:
-        try:
-            for name, content in files.items():
-                write_atomically(folder / name, content, sync=False)
-        except OSError as error:
-            raise UserError(f"out={folder} cannot be written: {error}") from error
-        print(f"{folder / 'report.md'}: {len(files)} files")
-    return 0
+        parts = {part: name for name in self.suite for part in included(name)}
+        root = Path(self.results)
+        if not root.is_dir():
+            raise UserError(f"results={root}: there is no such folder; `mobench run` makes one")
+        load_plugins(self.plugins)
+        store = Store(root)
+        suites = _suites(parts, self.profile, store)
+        refuse_mistakes(suites)
+        # Everything is made before anything is written: a mistake leaves no half of a report.
+        places = _folders(suites, root, self.out, self.selection)
+        reports = [(folder, _files(suite, store, self.selection)) for suite, folder in places]
+        for folder, files in reports:
+            try:
+                for name, content in files.items():
+                    write_atomically(folder / name, content, sync=False)
+            except OSError as error:
+                raise UserError(f"out={folder} cannot be written: {error}") from error
+            print(f"{folder / 'report.md'}: {len(files)} files")
+        return 0
 
 
-def _suites(names: list[str], profile: str | None, store: Store) -> list[Suite]:
-    """Return the named suites, or their parts, under every profile that was run here."""
+def _suites(parts: dict[str, str], profile: str | None, store: Store) -> list[Suite]:
+    """Return the suites under every profile that was run here; of an including one, the parts that were run."""
     from mobench.errors import unknown
     from mobench.planning.suite import load_suite
 
-    if not names:
-        stored = sorted({entry.suite for entry in store.manifests()})
+    stored = sorted({entry.suite for entry in store.manifests()})
+    if not parts:
         raise UserError(f"suite=NAME is missing; suites in {store.root}: {', '.join(stored)}")
     found = []
-    parts = [part for name in names for part in _parts(load_suite(name), name, store)]
-    for name in parts:
+    for name, asked in parts.items():
         suite = load_suite(name, profile)  # `auto` becomes the profile that it stands for
+        if name != asked and suite.name not in stored:
+            print(f"{suite.name}: no runs in {store.root}")
+            continue
         profiles = store.profiles(suite.name)
         if profile is not None and suite.profile not in profiles:
             raise unknown(f"profile of {name} in {store.root}:", suite.profile, profiles)
         found += [load_suite(name, one) for one in profiles if profile is None or one == suite.profile]
     if not found:
-        raise UserError(f"results={store.root}: no part of {', '.join(names)} was run")
+        raise UserError(f"results={store.root}: no part of {', '.join(dict.fromkeys(parts.values()))} was run")
     return found
-
-
-def _parts(suite: Suite, name: str, store: Store) -> list[str]:
-    """Return the suites that make up this one, as far as they were run here, or its own name."""
-    if not suite.include:
-        return [name]
-    stored = {entry.suite for entry in store.manifests()}
-    for part in suite.include:
-        if part not in stored:
-            print(f"{part}: no runs in {store.root}")
-    return [part for part in suite.include if part in stored]
 
 
 def _folders(suites: list[Suite], root: Path, out: str | None, selection: str) -> list[tuple[Suite, Path]]:

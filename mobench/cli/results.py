@@ -2,68 +2,88 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command
+from mobench.cli.suite_check import refuse_mistakes
+from mobench.core.settings import choice, flag, text
 from mobench.errors import UserError
-from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mobench.planning.suite import Suite
     from mobench.store.folder import Store
 
-VIEWS = ("runs", "scores", "budget")
 
+class Results(Command):
+    """Print stored results.
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument(
-        "settings", nargs="*", metavar="key=value", help="suite=NAME[,NAME] profile=NAME results=DIR plugins=PATH"
+    Without `format`, `view` and `out` these are the tables of every suite, otherwise runs or scores.
+    """
+
+    name = "results"
+    examples = """
+  mobench results suite=escape
+  mobench results format=csv view=scores out=scores.csv
+"""
+
+    suite: list[str] = SUITES
+    profile: str | None = text(None, meaning="only this profile", shown="NAME")
+    results: str = RESULTS
+    format: str = choice("table", ("table", "csv", "parquet", "json"), meaning="how to write it")
+    view: str | None = choice(
+        None,
+        ("runs", "scores", "budget"),
+        meaning="runs: a row per run; scores: a row per problem and method; "
+        "budget: expected hypervolume after m configurations",
     )
-    parser.add_argument("--format", choices=("table", "csv", "parquet", "json"), default="table")
-    parser.add_argument(
-        "--view",
-        choices=VIEWS,
-        help="runs: a row per run; scores: a row per problem and method; "
-        "budget: expected hypervolume after m configurations (default: the report of every suite, or runs in a file)",
-    )
-    parser.add_argument("--out", type=Path, help="write to this file; parquet needs one")
-    parser.add_argument("--failed", action="store_true", help="only failed runs, with the last line of each error")
+    out: str | None = text(None, meaning="write to this file; parquet needs one", shown="FILE")
+    plugins: list[str] = PLUGINS
+    failed: bool = flag(False, meaning="only failed runs, with the last line of each error")
 
+    def execute(self) -> int:
+        from mobench.planning.suite import included, load_suite, suite_files
 
-def execute(arguments: argparse.Namespace) -> int:
-    """Print or write the results."""
-    from mobench.core.registry import load_plugins
-    from mobench.planning.suite import load_suite, suite_files
-    from mobench.scoring.results_table import results_table
-    from mobench.store.folder import Store
+        files = [part for name in self.suite for part in included(name)]
+        names = {load_suite(file).name: file for file in files}
+        root = Path(self.results)
+        if not root.is_dir():
+            raise UserError(f"results={root}: there is no such folder")
+        if self.format == "parquet" and self.out is None:
+            raise UserError("format=parquet is a binary file; say where with out=FILE")
+        from mobench.core.registry import load_plugins
+        from mobench.scoring.results_table import results_table
+        from mobench.store.folder import Store
 
-    overrides = parse_overrides(arguments.settings, ("suite", "profile", "results", "plugins"))
-    load_plugins(overrides.get("plugins", []))
-    root = Path(str(overrides.get("results", "results")))
-    if not root.is_dir():
-        raise UserError(f"results={root}: there is no such folder")
-    store = Store(root)
-    files = [part for name in overrides.get("suite", []) for part in (load_suite(name).include or (name,))]
-    names = {load_suite(file).name: file for file in files}
-    ids = {id_ for name in names for id_ in store.members(name, overrides.get("profile"))} if names else None
-    table = results_table(store.records(ids, on_damage=lambda damage: print(f"warning: {damage}", file=sys.stderr)))
-    if not len(table):
-        raise UserError(
-            f"results={root}: there are no stored runs" + (f" of suite {', '.join(names)}" if names else "")
-        )
-    if arguments.failed:
-        table = table[table["status"] == "failed"]
-        if arguments.format == "table":
-            return _print_failed(table)
-    if arguments.format == "table" and arguments.view is None and arguments.out is None:
+        load_plugins(self.plugins)
+        store = Store(root)
         shipped = {found.suite: found.suite for found in store.manifests() if found.suite in suite_files()}
-        if names or shipped:
-            return _print_reports(names or shipped, overrides.get("profile"), store, table)
-    return _write(_view(table, arguments.view or "runs"), arguments.format, arguments.out)
+        tables = self.format == "table" and self.view is None and self.out is None and not self.failed
+        suites = _suites(names or shipped, self.profile, store) if tables else []
+        refuse_mistakes(suites)
+        ids = {id_ for name in names for id_ in store.members(name, self.profile)} if names else None
+        table = results_table(store.records(ids, on_damage=lambda damage: print(f"warning: {damage}", file=sys.stderr)))
+        if not len(table):
+            of = f" of suite {', '.join(names)}" if names else ""
+            raise UserError(f"results={root}: there are no stored runs{of}")
+        if self.failed:
+            table = table[table["status"] == "failed"]
+            if self.format == "table":
+                return _print_failed(table)
+        if suites:
+            return _print_reports(suites, store, table)
+        return _write(_view(table, self.view or "runs"), self.format, self.out)
+
+
+def _suites(names: dict[str, str], profile: str | None, store: Store) -> list[Suite]:
+    """Return the named suites under every profile that was run here."""
+    from mobench.planning.suite import load_suite
+
+    stored = [(file, found) for name, file in names.items() for found in store.profiles(name)]
+    return [load_suite(file, found) for file, found in stored if profile in (None, found)]
 
 
 def _view(table: pd.DataFrame, view: str) -> pd.DataFrame:
@@ -74,18 +94,15 @@ def _view(table: pd.DataFrame, view: str) -> pd.DataFrame:
     return method_scores(table) if view == "scores" else budget_curves(table)
 
 
-def _print_reports(names: dict[str, str], profile: str | None, store: Store, table: pd.DataFrame) -> int:
+def _print_reports(suites: list[Suite], store: Store, table: pd.DataFrame) -> int:
     from rich.console import Console
 
-    from mobench.planning.suite import load_suite
     from mobench.reporting.terminal import print_report
 
     console = Console(highlight=False)
-    for name, file in names.items():
-        for found in store.profiles(name):
-            if profile in (None, found):
-                rows = table[table["id"].isin(store.members(name, found))]
-                print_report(console, load_suite(file, found), rows.dropna(axis=1, how="all"))
+    for suite in suites:
+        rows = table[table["id"].isin(store.members(suite.name, suite.profile))]
+        print_report(console, suite, rows.dropna(axis=1, how="all"))
     return 0
 
 
@@ -100,22 +117,23 @@ def _print_failed(table: pd.DataFrame) -> int:
     return 0
 
 
-def _write(table: pd.DataFrame, format_: str, out: Path | None) -> int:
+def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:
     import orjson
 
-    if format_ == "parquet":
-        if out is None:
-            raise UserError("--format parquet is a binary file; say where with --out FILE")
-        table.to_parquet(out, index=False)
-    elif format_ == "csv":
-        table.to_csv(out or sys.stdout, index=False)
-    elif format_ == "json":
-        text = orjson.dumps(table.to_dict("records"), option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY).decode()
-        if out is None:
-            print(text)
+    try:
+        if format_ == "parquet":
+            table.to_parquet(out, index=False)
+        elif format_ == "csv":
+            table.to_csv(out or sys.stdout, index=False)
         else:
-            out.write_text(text, encoding="utf-8")
-    else:
-        text = table.to_string(index=False, max_colwidth=40)
-        print(text if out is None else out.write_text(text, encoding="utf-8"))
+            option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
+            is_json = format_ == "json"
+            written = (
+                orjson.dumps(table.to_dict("records"), option=option).decode()
+                if is_json
+                else table.to_string(index=False, max_colwidth=40)
+            )
+            print(written) if out is None else Path(out).write_text(written, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"out={out} cannot be written: {error}") from error
     return 0

@@ -69,32 +69,31 @@ def misshaped(place: str, given: Any, error: ValidationError) -> UserError:
 
     A value that may be of several types has a finding for each; the one that came furthest is meant.
     """
-    findings = [(*_followed(given, finding["loc"]), finding) for finding in error.errors(include_url=False)]
-    path, value, finding = max(
-        findings, key=lambda found: (found[0].count("\0"), not found[2]["type"].endswith("_type"))
-    )
-    path = path.replace("\0.", ".").replace("\0", "").removeprefix(".")
+    found = [(*_followed(given, finding["loc"]), finding) for finding in error.errors(include_url=False)]
+    steps, value, finding = max(found, key=lambda each: (len(each[0]), not each[2]["type"].endswith("_type")))
+    path = "".join(steps).removeprefix(".") or "the file"
     kind, context = finding["type"], finding.get("ctx", {})
     if kind == "unknown_key":
-        inside = f"{path}." if path else ""
-        return UserError(
-            f"{place}: unknown key {inside}{context['key']}.{nearest(context['key'], context['accepted'])}"
-        )
+        key = "".join([*steps, f".{context['key']}"]).removeprefix(".")
+        return UserError(f"{place}: unknown key {key}.{nearest(context['key'], context['accepted'])}")
     if kind == "missing":
-        return UserError(f"{place}: {path or 'the file'} lacks the key {finding['loc'][-1]}: {spelled(value)}")
-    words = _WORDS.get(kind, finding["msg"].removeprefix("Input should be "))
+        return UserError(f"{place}: {path} lacks the key {finding['loc'][-1]}: {spelled(value)}")
     if kind == "literal_error":
-        accepted = re.findall(r"'([^']*)'", context["expected"])
-        return UserError(f"{place}: {path}={spelled(value)} is not accepted.{nearest(str(value), accepted)}")
-    return UserError(f"{place}: {path or 'the file'}={spelled(value)} is not accepted; it takes {words}")
+        accepted = nearest(str(value), re.findall(r"'([^']*)'", context["expected"]))
+        return UserError(f"{place}: {path}={spelled(value)} is not accepted.{accepted}")
+    words = _WORDS.get(kind, finding["msg"].removeprefix("Input should be "))
+    return UserError(f"{place}: {path}={spelled(value)} is not accepted; it takes {words}")
 
 
-def _followed(value: Any, location: Iterable[int | str]) -> tuple[str, Any]:
-    """Return the path of a finding, and the value there; parts that are not in the document name types of a union."""
-    path = ""
+def _followed(value: Any, location: Iterable[int | str]) -> tuple[list[str], Any]:
+    """Return the steps to a finding, and the value there; what is not in the document names a type of a union."""
+    steps = []
     for part in location:
         if isinstance(value, Mapping) and part in value:
-            path, value = f"{path}\0.{part}", value[part]
+            steps.append(f".{part}")
         elif isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
-            path, value = f"{path}\0[{part}]", value[part]
-    return path, value
+            steps.append(f"[{part}]")
+        else:
+            continue
+        value = value[part]
+    return steps, value

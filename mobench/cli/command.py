@@ -7,7 +7,7 @@ taken as they stand, with every `=`, space and `@`; lists of names are split at 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -64,32 +64,40 @@ class Command(Configurable, ABC):
     @classmethod
     def read(cls, arguments: Iterable[str]) -> Self:
         """Return the command with what the line says."""
-        given: dict[str, str] = {}
-        alone: list[str] = []
-        for argument in arguments:
-            key, equals, value = argument.partition("=")
-            if argument.startswith("--"):
-                key, value = cls._flag(argument), "true"
-            elif not equals or (cls.words and Path(argument).is_file()):
-                alone.append(argument)
-                continue
-            if key in given:
-                raise UserError(f"{key} is given twice")
-            if not value:
-                raise UserError(f"{key}= has no value")
-            given[key] = value
-        values, others, keys = cls._alone(alone), dict[str, str](), cls.keys()
+        keys = cls.keys()
         sections = {section.partition(".")[0] for section in cls.sections}
-        for key, value in given.items():
+        values: dict[str, Any] = {}
+        others: dict[str, str] = {}
+        for argument in arguments:
+            key, equals, typed = argument.partition("=")
+            if argument.startswith("--"):
+                key, typed = cls._flag(argument), "true"
+            elif not equals or (cls.words and key not in keys and Path(argument).is_file()):
+                key, typed = cls._word(argument, values), argument
+                if cls.settings[key].kind == "names":
+                    values.setdefault(key, []).append(typed)
+                    continue
+            if not typed:
+                raise UserError(f"{key}= has no value")
+            if key in others or keys.get(key) in values:
+                raise UserError(f"{key} is given twice")
             if key in keys:
-                values[keys[key]] = _value(key, cls.settings[keys[key]], value)
+                values[keys[key]] = _value(key, cls.settings[keys[key]], typed)
             elif cls.more or ("." in key and key.partition(".")[0] in sections):
-                others[key] = value
+                others[key] = typed
             else:
                 raise unknown("key", key, [*keys, *cls.sections])
         command = cls(**values)
         command.others = others
         return command
+
+    @classmethod
+    def _word(cls, argument: str, values: Mapping[str, Any]) -> str:
+        """Return the key of a word that stands alone."""
+        for name in cls.words:
+            if name not in values or cls.settings[name].kind == "names":
+                return name
+        raise UserError(f"'{argument}' is not of the form key=value; keys: {', '.join(sorted(cls.keys()))}")
 
     @classmethod
     def _flag(cls, argument: str) -> str:
@@ -103,26 +111,12 @@ class Command(Configurable, ABC):
             raise unknown("flag", argument, (f"--{flag.replace('_', '-')}" for flag in flags))
         return key
 
-    @classmethod
-    def _alone(cls, given: Sequence[str]) -> dict[str, Any]:
-        """Return the values of words that stand without a key."""
-        rest, values = list(given), dict[str, Any]()
-        for name in cls.words:
-            if cls.settings[name].kind == "names" and rest:
-                values[name], rest = rest, []
-            elif rest:
-                values[name] = rest.pop(0)
-        if rest:
-            raise UserError(f"'{rest[0]}' is not of the form key=value; keys: {', '.join(sorted(cls.keys()))}")
-        return values
-
-    def need(self, *fields: str) -> None:
-        """Refuse to go on without a value of these keys."""
-        for name in fields:
-            if not getattr(self, name):
-                setting = self.settings[name]
-                typed = setting.shown if name in self.words else f"{name}={setting.shown}"
-                raise UserError(f"{typed} is missing: {setting.meaning}")
+    def need(self, name: str) -> None:
+        """Refuse to go on without a value of this key."""
+        if not getattr(self, name):
+            setting = self.settings[name]
+            typed = setting.shown if name in self.words else f"{name}={setting.shown}"
+            raise UserError(f"{typed} is missing: {setting.meaning}")
 
 
 def _value(key: str, setting: Setting, typed: str) -> Any:

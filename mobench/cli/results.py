@@ -60,9 +60,11 @@ class Results(Command):
 
         load_plugins(self.plugins)
         store = Store(root)
-        shipped = {found.suite: found.suite for found in store.manifests() if found.suite in suite_files()}
-        tables = self.format == "table" and self.view is None and self.out is None and not self.failed
-        suites = _suites(names or shipped, self.profile, store) if tables else []
+        shipped = {entry.suite: entry.suite for entry in store.manifests() if entry.suite in suite_files()}
+        suites = []
+        if self.format == "table" and self.view is None and self.out is None and not self.failed:
+            found = [(file, one) for name, file in (names or shipped).items() for one in store.profiles(name)]
+            suites = [load_suite(file, one) for file, one in found if self.profile in (None, one)]
         refuse_mistakes(suites)
         ids = {id_ for name in names for id_ in store.members(name, self.profile)} if names else None
         table = results_table(store.records(ids, on_damage=lambda damage: print(f"warning: {damage}", file=sys.stderr)))
@@ -76,14 +78,6 @@ class Results(Command):
         if suites:
             return _print_reports(suites, store, table)
         return _write(_view(table, self.view or "runs"), self.format, self.out)
-
-
-def _suites(names: dict[str, str], profile: str | None, store: Store) -> list[Suite]:
-    """Return the named suites under every profile that was run here."""
-    from mobench.planning.suite import load_suite
-
-    stored = [(file, found) for name, file in names.items() for found in store.profiles(name)]
-    return [load_suite(file, found) for file, found in stored if profile in (None, found)]
 
 
 def _view(table: pd.DataFrame, view: str) -> pd.DataFrame:
@@ -125,15 +119,15 @@ def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:
             table.to_parquet(out, index=False)
         elif format_ == "csv":
             table.to_csv(out or sys.stdout, index=False)
-        else:
+        elif format_ == "json":
             option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
-            is_json = format_ == "json"
-            written = (
-                orjson.dumps(table.to_dict("records"), option=option).decode()
-                if is_json
-                else table.to_string(index=False, max_colwidth=40)
-            )
-            print(written) if out is None else Path(out).write_text(written, encoding="utf-8")
+            _put(orjson.dumps(table.to_dict("records"), option=option).decode(), out)
+        else:
+            _put(table.to_string(index=False, max_colwidth=40), out)
     except OSError as error:
         raise UserError(f"out={out} cannot be written: {error}") from error
     return 0
+
+
+def _put(content: str, out: str | None) -> None:
+    print(content) if out is None else Path(out).write_text(content, encoding="utf-8")

@@ -40,11 +40,13 @@ class Schema(Command):
 
 def suite_schema() -> dict[str, Any]:
     """Return the JSON Schema of suite files."""
-    from mobench.planning.suite import Parts, Profile, SuiteFile, adapter
+    from pydantic import TypeAdapter
 
-    schema: dict[str, Any] = adapter(SuiteFile).json_schema()
+    from mobench.planning.suite_parts import Parts, Profile, SuiteFile
+
+    schema: dict[str, Any] = TypeAdapter(SuiteFile).json_schema()
     for parent in (Parts, Profile):  # pydantic forgets the docstrings of inherited fields
-        for name, field in adapter(parent).json_schema()["properties"].items():
+        for name, field in TypeAdapter(parent).json_schema()["properties"].items():
             for part in (schema, schema["$defs"]["Profile"]) if "description" in field else ():
                 part["properties"][name]["description"] = field["description"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from mobench.core.method import Method
@@ -87,19 +87,20 @@ def hash_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> str:
+    encode = partial(json.dumps, sort_keys=True, separators=(",", ":"), allow_nan=False)
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return encode(value)
     except ValueError:
-        return json.dumps(_without_infinity(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return encode(_without_infinity(value))
 
 
 def _without_infinity(value: Any) -> Any:
-    """JSON has no infinity; a setting that may be infinite is stored as a word that it reads again."""
+    """JSON has no infinity; it is stored as a word that the setting reads again."""
     if isinstance(value, Mapping):
         return {name: _without_infinity(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_without_infinity(item) for item in value]
-    return str(value) if value in _INFINITE.values() else value
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,12 +39,10 @@ def check_entries(suite: Suite) -> None:
     """Refuse problems, methods and settings that do not exist, and values that their settings do not accept."""
     with _at(suite, "training"):
         Training(**suite.training)
-    for name, entry in suite.methods.items():
-        with _at(suite, f"methods.{name}"):
-            expand(find_method(name), entry)
-    for name, entry in suite.problems.items():
-        with _at(suite, f"problems.{name}"):
-            expand(find_problem(name), entry)
+    for part, find in (("methods", find_method), ("problems", find_problem)):
+        for name, entry in getattr(suite, part).items():
+            with _at(suite, f"{part}.{name}"):
+                expand(find(name), entry)
 
 
 def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, StrictFloat
@@ -15,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from mobench.core.settings import in_words
 from mobench.errors import UserError
-from mobench.planning.suite import find_file, published_files, validated
+from mobench.planning.suite import find_file, suite_files, validated
 from mobench.planning.suite_parts import STRICT, Label, Strict, Text, Where
 from mobench.planning.yaml_text import read_mapping
 
@@ -64,13 +63,12 @@ class PublishedFile(Strict):
 
 def read_published(name: str) -> PublishedFile:
     """Read a file of `suites/published` by its name, or a YAML file by its path."""
-    file = find_file("file of published_tables", name, published_files())
-    place = Path(file).name
-    read: PublishedFile = validated(PublishedFile, read_mapping(file, place), place)
+    file = find_file("file of published_tables", name, suite_files("published"))
+    read = validated(PublishedFile, read_mapping(file, file.name), file.name)
     for at, table in enumerate(read.tables):
-        for where, instance in enumerate(table.instances):
+        for position, instance in enumerate(table.instances):
             for metric, numbers in (instance.model_extra or {}).items():
                 if isinstance(numbers, list) and len(numbers) != len(table.columns):
-                    path = f"tables[{at}].instances[{where}].{metric}"
-                    raise UserError(f"{place}: {path} has {len(numbers)} numbers for {len(table.columns)} columns")
+                    counts = f"{len(numbers)} numbers for {len(table.columns)} columns"
+                    raise UserError(f"{file.name}: tables[{at}].instances[{position}].{metric} has {counts}")
     return read

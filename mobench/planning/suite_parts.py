@@ -17,11 +17,13 @@ from pydantic import (
     with_config,
 )
 from pydantic.dataclasses import dataclass
-from pydantic_core import PydanticCustomError
+from pydantic_core import ArgsKwargs, PydanticCustomError
 from typing_extensions import TypeAliasType, TypedDict
 
 from mobench.core.settings import LARGEST, Setting, in_words
 
+STANDARD, AUTO = "standard", "auto"
+"""The profile of a suite that names none, and the one that stands for what fits this machine."""
 STRICT = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 Text = StrictStr
@@ -34,13 +36,8 @@ Where = TypeAliasType("Where", dict[Text, Value])
 """Columns of the results table, and what the runs that are meant have there; a list means any of them."""
 Variant = TypeAliasType("Variant", dict[Text, Value])
 """Settings; a list is a sweep, and one value per objective is a list inside the list."""
-Entry = TypeAliasType(
-    "Entry",
-    Annotated[
-        Variant | Annotated[list[Variant], Field(min_length=1)],
-        BeforeValidator(lambda value: {} if value is None else value),
-    ],
-)
+_MAY_BE_EMPTY = BeforeValidator(lambda given: {} if given is None else given)
+Entry = TypeAliasType("Entry", Annotated[Variant | Annotated[list[Variant], Field(min_length=1)], _MAY_BE_EMPTY])
 """The settings of a method or problem, or a list of variants of them."""
 Aggregate = Literal["mean", "median", "max", "min", "sum", "spread"]
 Direction = Literal["max", "min"]
@@ -67,7 +64,7 @@ class Strict:
     @classmethod
     def _known_keys(cls, given: Any) -> Any:
         accepted = [known.name for known in fields(cls)]
-        for key in given if isinstance(given, dict) else ():
+        for key in given.kwargs or () if isinstance(given, ArgsKwargs) else given if isinstance(given, dict) else ():
             if key not in accepted:
                 raise PydanticCustomError("unknown_key", "unknown key", {"key": key, "accepted": accepted})
         return given
@@ -146,3 +143,61 @@ class Auto(Strict):
     cuda: Text
     hint: Text
     """What the user is told about the other profiles."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Parts(Strict):
+    """What a suite, its file and each profile have in common."""
+
+    about: Text = ""
+    problems: dict[Text, Entry] = field(default_factory=dict)
+    """Problem id → settings; a list is a sweep; a list of mappings are variants."""
+    methods: dict[Text, Entry] = field(default_factory=dict)
+    """Method name → settings, with the same meaning of lists."""
+    training: Variant = field(default_factory=dict)
+    """The optimizer, its schedule and the length of every run."""
+    metrics: tuple[Text, ...] = ()
+    """The metrics that the suite is about, most important first."""
+    tables: tuple[TableEntry, ...] = ()
+    """Tables printed at the end of a run."""
+    published: tuple[PublishedEntry, ...] = ()
+    """Published numbers to print beside ours."""
+    published_tables: tuple[Text, ...] = ()
+    """Files of published numbers to show beside `selected`: of `suites/published`, or YAML files beside this one."""
+    selected: tuple[SelectedEntry, ...] = ()
+    """Rows that report the selected configuration of every method."""
+    split: tuple[Text, ...] = ()
+    """Settings that make different contenders of one method, e.g. `method.form`."""
+    plots: tuple[Text | PlotEntry, ...] = ()
+    """Plots of a report: names, or mappings with the key `plot` and its options."""
+    time_limit: Annotated[StrictFloat, Field(gt=0, allow_inf_nan=False), in_words("a number of seconds above 0")] = (
+        3600.0
+    )
+    """Seconds that one run may take."""
+    include: tuple[Text, ...] = ()
+    """Other suites that make up this one: names, or YAML files beside this one."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Profile(Parts):
+    """A variant of a suite: what it says is laid over the suite."""
+
+    title: Text = ""
+    seeds: Seeds = 1
+    """How many seeds, or which; a count takes the seeds that the suite lists first."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SuiteFile(Profile):
+    """A suite of mobench."""
+
+    profiles: dict[Text, Annotated[Profile, _MAY_BE_EMPTY]] = field(default_factory=dict)
+    """Variants by name; `profile=NAME` chooses one."""
+    default_profile: Text = ""
+    """The profile that is meant where none is asked for; `auto` where the machine decides."""
+    auto: Auto | None = None
+
+    @property
+    def profile_names(self) -> list[str]:
+        """The profiles that can be asked for; a suite that names no default also has `standard`."""
+        return sorted(self.profiles) if self.default_profile else sorted({STANDARD, *self.profiles})

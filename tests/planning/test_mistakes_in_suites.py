@@ -41,6 +41,7 @@ SHAPE = {
     "profiles in a profile": ({"profiles": "{quick: {profiles: {}}}"}, "unknown key profiles.quick.profiles."),
     "a profile that is none": ({"profiles": "{quick: 3}"}, "profiles.quick=3 is not accepted", "a mapping"),
     "a default profile": ({"default_profile": "quik"}, "default_profile=quik", "Did you mean 'quick'?"),
+    "an empty auto": ({"auto": "", "default_profile": "auto"}, "default_profile=auto", "Accepted: quick"),
     "an incomplete auto": ({"auto": "{cpu: quick}"}, "auto lacks the key cuda"),
     "an automatic profile": ({"auto": "{cpu: quick, cuda: slow, hint: x}"}, "auto.cuda=slow", "Accepted: quick"),
     "a table's key": (

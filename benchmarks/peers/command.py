@@ -21,15 +21,16 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
 from benchmarks.peers import table
 from benchmarks.peers.chart import draw
 from benchmarks.peers.row import Row
+from mobench.cli.command import Command, names
+from mobench.core.settings import choice, text
 from mobench.errors import UserError, unknown
-from mobench.planning.overrides import parse_overrides
 from mobench.running.environment import environment
 from mobench.store.atomic import write_atomically
 from mobench.store.record import Environment
@@ -52,17 +53,41 @@ class Request:
     data_root: Path | None = None
 
 
+class Peers(Command):
+    """Measure mobench beside its peers and beside the machine's limits."""
+
+    spelling: ClassVar = {"data_root": "data.root"}
+
+    size: str = choice("default", SIZES, meaning="how often everything is measured")
+    only: list[str] = names(meaning="only these parts", shown="PART,PART")
+    out: str = text(".peers", meaning="where the figures go", shown="DIR")
+    data_root: str | None = text(None, meaning="where CIFAR-10 is", shown="DIR")
+
+    def execute(self) -> int:
+        check_libraries()
+        return measure(self.request())
+
+    def request(self) -> Request:
+        for name in self.only:
+            if name not in PARTS:
+                raise unknown("part", name, PARTS)
+        root = None if self.data_root is None else Path(self.data_root)
+        return Request(tuple(self.only) or PARTS, self.size, Path(self.out), root)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure, print and write; return 0 if every asked figure is met."""
     if {"-h", "--help"} & set(arguments):
         print((__doc__ or "").strip() + f"\n\nparts: {', '.join(PARTS)}")
         return 0
     try:
-        request = read_request(arguments)
-        check_libraries()
+        return Peers.read(arguments).execute()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+def measure(request: Request) -> int:
     where = with_peers(environment())
     print(table.machine_line(where), f"size={request.size}", "", table.heading(), sep="\n", flush=True)
     found: list[Row] = []
@@ -75,24 +100,6 @@ def main(arguments: Sequence[str]) -> int:
     for file in write(found, where, request):
         print(file)
     return 0 if all(row.met is not False for row in found) else 1
-
-
-def read_request(arguments: Sequence[str]) -> Request:
-    """Read `key=value` arguments."""
-    given = parse_overrides(arguments, ("size", "only", "out", "data"))
-    size = str(given.get("size", "default"))
-    if size not in SIZES:
-        raise unknown("size", size, SIZES)
-    for key in given:
-        if key.startswith("data") and key != "data.root":
-            raise unknown("key", key, ("data.root",))
-    chosen = given.get("only")
-    wanted = PARTS if chosen is None else tuple(name.strip() for name in str(chosen).strip("[]").split(","))
-    for name in wanted:
-        if name not in PARTS:
-            raise unknown("part", name, PARTS)
-    root = given.get("data.root")
-    return Request(wanted, size, Path(str(given.get("out", ".peers"))), None if root is None else Path(str(root)))
 
 
 def check_libraries() -> None:

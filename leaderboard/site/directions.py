@@ -9,7 +9,6 @@ included. Methods with a state or random draws are shown at their first step.
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -21,7 +20,8 @@ from markupsafe import Markup
 
 from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
 from mobench.core.registry import methods
-from mobench.core.settings import Choice, Flag, Real, Setting
+from mobench.core.settings import Setting
+from mobench.errors import UserError
 
 from .cards import spelled
 from .markers import mark_class, markers
@@ -118,29 +118,32 @@ def _tables(method: type[Method], settings: Mapping[str, str]) -> tuple[Knob | N
     if all(np.array_equal(one, default, equal_nan=True) for one in tables.values()):
         return None, [default]
     chosen = list(tables).index(spelled(setting.default))
-    return Knob(name, setting.meaning, list(tables), chosen, isinstance(setting, Real)), list(tables.values())
+    return Knob(name, setting.meaning, list(tables), chosen, setting.kind in ("real", "reals")), list(tables.values())
 
 
 def _values(setting: Setting) -> list[Any]:
     """Return some values of a setting, its default among them.
 
-    Of words the first; of a number between two bounds both, and three between them; of another number the default,
-    doubled and halved.
+    Of words the first; of a number in [0, 1] some quarters; of another number the default, doubled and halved.
     """
     default = setting.default
-    if isinstance(setting, Choice):
+    if setting.kind == "choice":
         return sorted(setting.choices, key=lambda word: word != default)[:VALUES]
-    if isinstance(setting, Flag):
+    if setting.kind == "flag":
         return [False, True]
-    if not isinstance(setting, Real) or isinstance(default, tuple):
+    if setting.kind not in ("real", "reals") or isinstance(default, tuple):
         return [default]
-    if math.isinf(setting.low) or math.isinf(setting.high):
+    if _accepts(setting, 1e6):
         return sorted({default * 2.0**power for power in range(-2, 3)})
-    margin = 0.01 * (setting.high - setting.low)
-    ends = setting.low + margin * setting.low_open, setting.high - margin * setting.high_open
-    between = np.round(np.linspace(*ends, VALUES)[1:-1], 2).tolist()
-    between[int(np.argmin(np.abs(np.array(between) - default)))] = default
-    return sorted({*ends, *between})
+    return sorted({default, *(value for value in (0.0, 0.25, 0.5, 0.75, 1.0) if _accepts(setting, value))})
+
+
+def _accepts(setting: Setting, value: float) -> bool:
+    try:
+        setting.parse("", value)
+    except UserError:
+        return False
+    return True
 
 
 def weights_table(method: Method) -> Table:

@@ -2,66 +2,73 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from mobench.cli.command import PLUGINS, Command, names
+from mobench.core.settings import Configurable, flag
 from mobench.errors import UserError, unknown
-from mobench.planning.overrides import parse_overrides, section
+from mobench.planning.overrides import read_value, section
 
 if TYPE_CHECKING:
     from mobench.conformance import Finding
 
-KEYS = ("methods", "problems", "plugins")
 
-EXAMPLES = """
-examples:
+class Check(Command):
+    """Test a method or problem, ours or yours, against the shared battery.
+
+    Exit code: 0 when all required properties hold, 1 otherwise.
+    """
+
+    name = "check"
+    sections: ClassVar = {
+        "methods.A.SETTING=V": "a setting of a method that is checked",
+        "problems.P.SETTING=V": "a setting of a problem that is checked",
+    }
+    examples = """
   mobench check methods=pcd
   mobench check methods=mine plugins=mine.py methods.mine.strength=0.5
   mobench check problems=double-well problems.double-well.k=4
 """
 
+    methods: list[str] = names(meaning="methods to check", shown="A,B")
+    problems: list[str] = names(meaning="problems to check", shown="P,Q")
+    plugins: list[str] = PLUGINS
+    json: bool = flag(False, meaning="print JSON")
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument("settings", nargs="+", metavar="key=value", help="methods=A,B problems=P,Q plugins=PATH")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.epilog = EXAMPLES
+    def execute(self) -> int:
+        if not self.methods and not self.problems:
+            raise UserError("say what to check: methods=NAME or problems=NAME")
+        from mobench import conformance
+        from mobench.core import registry
 
+        registry.load_plugins(self.plugins)
+        findings: dict[str, list[Finding]] = {}
+        for name, settings in self._subjects("methods", self.methods, registry.find_method).items():
+            findings[name] = conformance.check_method(registry.find_method(name), settings)
+        for name, settings in self._subjects("problems", self.problems, registry.find_problem).items():
+            findings[name] = conformance.check_problem(registry.find_problem(name), settings)
+        if self.json:
+            print(
+                json.dumps({name: [asdict(finding) for finding in found] for name, found in findings.items()}, indent=2)
+            )
+        else:
+            _print(findings)
+        return 0 if all(conformance.conforms(found) for found in findings.values()) else 1
 
-def execute(arguments: argparse.Namespace) -> int:
-    """Run the battery: 0 when all required properties hold, 1 otherwise."""
-    from mobench import conformance
-    from mobench.core import registry
-
-    overrides = parse_overrides(arguments.settings, KEYS)
-    if not {"methods", "problems"} & overrides.keys():
-        raise UserError("say what to check: methods=NAME or problems=NAME")
-    registry.load_plugins(overrides.get("plugins", []))
-    findings: dict[str, list[Finding]] = {}
-    for name, settings in _subjects(overrides, "methods").items():
-        findings[name] = conformance.check_method(registry.find_method(name), settings)
-    for name, settings in _subjects(overrides, "problems").items():
-        findings[name] = conformance.check_problem(registry.find_problem(name), settings)
-    if arguments.json:
-        print(json.dumps({name: [asdict(finding) for finding in found] for name, found in findings.items()}, indent=2))
-    else:
-        _print(findings)
-    return 0 if all(conformance.conforms(found) for found in findings.values()) else 1
-
-
-def _subjects(overrides: dict[str, object], part: str) -> dict[str, dict[str, object]]:
-    """Return the named subjects of a part with the settings given for each."""
-    names = overrides.get(part, [])
-    assert isinstance(names, list)
-    subjects: dict[str, dict[str, object]] = {name: {} for name in names}
-    for key, value in section(overrides, part).items():
-        name, _, setting = key.partition(".")
-        if name not in subjects:
-            raise unknown(f"entry of {part} to check:", name, subjects)
-        subjects[name][setting] = value
-    return subjects
+    def _subjects(
+        self, part: str, named: list[str], find: Callable[[str], type[Configurable]]
+    ) -> dict[str, dict[str, Any]]:
+        """Return the named subjects of a part with the settings given for each."""
+        subjects: dict[str, dict[str, Any]] = {name: {} for name in named}
+        for key, value in section(self.others, part).items():
+            name, _, setting = key.partition(".")
+            if name not in subjects:
+                raise unknown(f"entry of {part} to check:", name, subjects)
+            subjects[name][setting] = read_value(f"{part}.{key}", find(name).settings.get(setting), value)
+        return subjects
 
 
 def _print(findings: dict[str, list[Finding]]) -> None:

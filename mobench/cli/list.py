@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from typing import Any
 
-from mobench.planning.overrides import parse_overrides
+from mobench.cli.command import PLUGINS, Command
+from mobench.core.settings import choice, flag
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument("what", choices=("methods", "problems", "suites"))
-    parser.add_argument("settings", nargs="*", metavar="plugins=PATH", help="also list these files or folders")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+class List(Command):
+    """List methods, problems or suites."""
 
+    name = "list"
+    words = ("what",)
 
-def execute(arguments: argparse.Namespace) -> int:
-    """Print the list."""
-    from mobench.core.registry import load_plugins
+    what: str = choice(None, ("methods", "problems", "suites"), meaning="what to list")
+    plugins: list[str] = PLUGINS
+    json: bool = flag(False, meaning="print JSON")
 
-    overrides = parse_overrides(arguments.settings, ("plugins",))
-    load_plugins(overrides.get("plugins", []))
-    entries = _suites() if arguments.what == "suites" else _plugins(arguments.what)
-    if arguments.json:
-        print(json.dumps(entries, indent=2))
-    else:
-        _print(arguments.what, entries)
-    return 0
+    def execute(self) -> int:
+        self.need("what")
+        from mobench.core.registry import load_plugins
+
+        load_plugins(self.plugins)
+        entries = _suites() if self.what == "suites" else _plugins(self.what)
+        if self.json:
+            print(json.dumps(entries, indent=2))
+        else:
+            _print(self.what, entries)
+        return 0
 
 
 def _plugins(kind: str) -> list[dict[str, Any]]:

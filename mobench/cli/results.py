@@ -2,90 +2,107 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command
+from mobench.cli.suite_check import refuse_mistakes
+from mobench.core.settings import choice, flag, text
 from mobench.errors import UserError
-from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from mobench.scoring.suite_results import SuiteResults
-
-VIEWS = ("runs", "scores", "budget")
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument(
-        "settings", nargs="*", metavar="key=value", help="suite=NAME[,NAME] profile=NAME results=DIR plugins=PATH"
-    )
-    parser.add_argument("--format", choices=("table", "csv", "parquet", "json"), default="table")
-    parser.add_argument(
-        "--view",
-        choices=VIEWS,
-        help="runs: a row per run; scores: a row per problem and method; "
-        "budget: expected hypervolume after m configurations (default: the report of every suite, or runs in a file)",
-    )
-    parser.add_argument("--out", type=Path, help="write to this file; parquet needs one")
-    parser.add_argument("--failed", action="store_true", help="only failed runs, with the last line of each error")
-
-
-def execute(arguments: argparse.Namespace) -> int:
-    """Print or write the results."""
-    import pandas as pd
-
-    from mobench.core.registry import load_plugins
-    from mobench.scoring.reading import stored_results
-    from mobench.scoring.results_table import results_table
-    from mobench.scoring.scores import budget_curves, instance_scores
     from mobench.store.folder import Store
 
-    overrides = parse_overrides(arguments.settings, ("suite", "profile", "results", "plugins"))
-    load_plugins(overrides.get("plugins", []))
-    root = Path(str(overrides.get("results", "results")))
-    if not root.is_dir():
-        raise UserError(f"results={root}: there is no such folder")
-    store = Store(root)
-    asked = overrides.get("suite", [])
-    files = _suite_files(asked)
-    manifests = store.find_manifests(files or None, overrides.get("profile"))
-    suites = stored_results(store, manifests, files, on_damage=_warn)
-    shown = arguments.view or ("runs" if arguments.format != "table" or arguments.out or arguments.failed else "report")
-    if shown == "report" and manifests:
-        return _print_reports(suites)
-    if shown in ("scores", "budget"):
-        view = instance_scores if shown == "scores" else budget_curves
-        parts = [view(found).assign(suite=found.suite.name, profile=found.suite.profile) for found in suites]
-        return _write(pd.concat(parts, ignore_index=True), arguments.format, arguments.out)
-    ids = {id_ for manifest in manifests for id_ in manifest.runs} if asked else None
-    table = results_table(store.records(ids, on_damage=_warn))
-    if not len(table):
-        raise UserError(f"results={root}: there are no stored runs" + (f" of {', '.join(asked)}" if asked else ""))
-    if arguments.failed:
-        table = table[table["status"] == "failed"]
-        if arguments.format == "table":
-            return _print_failed(table)
-    return _write(table, arguments.format, arguments.out)
 
+class Results(Command):
+    """Print stored results.
 
-def _suite_files(names: list[str]) -> dict[str, str]:
-    """Return the asked suites by name, with their files; a suite that includes others means them."""
-    from mobench.planning.suite import load_suite
+    Without `format`, `view` and `out` these are the tables of every suite, otherwise runs or scores.
+    """
 
-    files = [part for name in names for part in (load_suite(name).include or (name,))]
-    return {load_suite(file).name: file for file in files}
+    name = "results"
+    examples = """
+  mobench results suite=escape
+  mobench results format=csv view=scores out=scores.csv
+"""
+
+    suite: list[str] = SUITES
+    profile: str | None = text(None, meaning="only this profile", shown="NAME")
+    results: str = RESULTS
+    format: str = choice("table", ("table", "csv", "parquet", "json"), meaning="how to write it")
+    view: str | None = choice(
+        None,
+        ("runs", "scores", "budget"),
+        meaning="runs: a row per run; scores: a row per problem and method; "
+        "budget: expected hypervolume after m configurations",
+    )
+    out: str | None = text(None, meaning="write to this file; parquet needs one", shown="FILE")
+    plugins: list[str] = PLUGINS
+    failed: bool = flag(False, meaning="only failed runs, with the last line of each error")
+
+    def execute(self) -> int:
+        from mobench.planning.suite import included, load_suite
+
+        files = {load_suite(part).name: part for name in self.suite for part in included(name)}
+        root = Path(self.results)
+        if not root.is_dir():
+            raise UserError(f"results={root}: there is no such folder")
+        if self.format == "parquet" and self.out is None:
+            raise UserError("format=parquet is a binary file; say where with out=FILE")
+        from mobench.core.registry import load_plugins
+        from mobench.scoring.reading import read_stored, stored_suites
+        from mobench.store.folder import Store
+
+        load_plugins(self.plugins)
+        store = Store(root)
+        manifests = store.find_manifests(files or None, self.profile)
+        plain = self.format == "table" and self.out is None and not self.failed
+        view = self.view or ("tables" if plain and manifests else "runs")
+        if view == "runs":
+            return self._runs(store, {id_ for manifest in manifests for id_ in manifest.runs} if files else None)
+        suites = stored_suites(manifests, files)
+        refuse_mistakes(suites)
+        found = [
+            read_stored(store, suite, manifest, on_damage=_warn)
+            for suite, manifest in zip(suites, manifests, strict=True)
+        ]
+        if view == "tables":
+            return _print_tables(found)
+        return self._scores(found)
+
+    def _runs(self, store: Store, ids: set[str] | None) -> int:
+        from mobench.scoring.results_table import results_table
+
+        table = results_table(store.records(ids, on_damage=_warn))
+        if not len(table):
+            of = f" of suite {', '.join(self.suite)}" if self.suite else ""
+            raise UserError(f"results={store.root}: there are no stored runs{of}")
+        if self.failed:
+            table = table[table["status"] == "failed"]
+            if self.format == "table":
+                return _print_failed(table)
+        return _write(table, self.format, self.out)
+
+    def _scores(self, suites: Iterable[SuiteResults]) -> int:
+        import pandas as pd
+
+        from mobench.scoring.scores import budget_curves, instance_scores
+
+        scored = instance_scores if self.view == "scores" else budget_curves
+        parts = [scored(found).assign(suite=found.suite.name, profile=found.suite.profile) for found in suites]
+        return _write(pd.concat(parts, ignore_index=True), self.format, self.out)
 
 
 def _warn(damage: UserError) -> None:
     print(f"warning: {damage}", file=sys.stderr)
 
 
-def _print_reports(suites: Iterable[SuiteResults]) -> int:
+def _print_tables(suites: Iterable[SuiteResults]) -> int:
     from rich.console import Console
 
     from mobench.reporting.terminal import print_results
@@ -107,22 +124,23 @@ def _print_failed(table: pd.DataFrame) -> int:
     return 0
 
 
-def _write(table: pd.DataFrame, format_: str, out: Path | None) -> int:
+def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:
     import orjson
 
-    if format_ == "parquet":
-        if out is None:
-            raise UserError("--format parquet is a binary file; say where with --out FILE")
-        table.to_parquet(out, index=False)
-    elif format_ == "csv":
-        table.to_csv(out or sys.stdout, index=False)
-    elif format_ == "json":
-        text = orjson.dumps(table.to_dict("records"), option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY).decode()
-        if out is None:
-            print(text)
+    try:
+        if format_ == "parquet":
+            table.to_parquet(out, index=False)
+        elif format_ == "csv":
+            table.to_csv(out or sys.stdout, index=False)
+        elif format_ == "json":
+            option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
+            _put(orjson.dumps(table.to_dict("records"), option=option).decode(), out)
         else:
-            out.write_text(text, encoding="utf-8")
-    else:
-        text = table.to_string(index=False, max_colwidth=40)
-        print(text if out is None else out.write_text(text, encoding="utf-8"))
+            _put(table.to_string(index=False, max_colwidth=40), out)
+    except OSError as error:
+        raise UserError(f"out={out} cannot be written: {error}") from error
     return 0
+
+
+def _put(content: str, out: str | None) -> None:
+    print(content) if out is None else Path(out).write_text(content, encoding="utf-8")

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from mobench.planning.overrides import parse_overrides
+from mobench.cli.command import RESULTS, Command
+from mobench.core.settings import flag, text
+
+RUN = text(None, meaning="the run's id, or enough of its beginning", shown="RUN")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument("run", metavar="RUN", help="the run's id, or enough of its beginning")
-    parser.add_argument("settings", nargs="*", metavar="results=DIR", help="where records are stored")
-    parser.add_argument("--json", action="store_true", help="print the stored record as it is")
+class Show(Command):
+    """Print one stored run."""
 
+    name = "show"
+    words = ("run",)
 
-def execute(arguments: argparse.Namespace) -> int:
-    """Print the run."""
-    from rich.console import Console
+    run: str = RUN
+    results: str = RESULTS
+    json: bool = flag(False, meaning="print the stored record as it is")
 
-    from mobench.reporting.terminal import print_record
-    from mobench.store.folder import Store
+    def execute(self) -> int:
+        self.need("run")
+        from rich.console import Console
 
-    overrides = parse_overrides(arguments.settings, ("results",))
-    store = Store(Path(str(overrides.get("results", "results"))))
-    record = store.load(arguments.run)
-    if arguments.json:
-        print(store.path(record.id).read_text(encoding="utf-8"))
-    else:
-        print_record(Console(highlight=False), record)
-    return 0
+        from mobench.reporting.terminal import print_record
+        from mobench.store.folder import Store
+
+        store = Store(Path(self.results))
+        record = store.load(self.run)
+        if self.json:
+            print(store.path(record.id).read_text(encoding="utf-8"))
+        else:
+            print_record(Console(highlight=False), record)
+        return 0

@@ -2,125 +2,95 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobench.core.settings import Choice
+from mobench.cli.command import RESULTS, Command, names
+from mobench.core.settings import choice, text
 from mobench.errors import UserError
-from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
     from mobench.submissions import Bundle
 
-TEXTS = ("by", "contact", "notes", "out")
-"""Keys whose value is taken as it is written."""
-KEYS = ("results", "suite", "profile", "methods", "plugins", "source")
 COMMANDS = 5
 """How many commands for missing runs are printed."""
 
-EXAMPLES = """
-examples:
+
+class Submit(Command):
+    """Write the results of a method as one file, for the leaderboard."""
+
+    name = "submit"
+    examples = """
   mobench run suite=plane plugins=mine.py methods=+mine
   mobench submit by="Ada Lovelace" plugins=mine.py out=mine.jsonl.gz
   mobench submit results=out suite=escape profile=paper methods=mine by="Ada" \\
       plugins=mine.py source=yes out=mine.jsonl.gz
-
-keys:
-  by=NAME                who submits; shown on the leaderboard
-  contact=TEXT           where to ask
-  notes=TEXT             what a reader should know
-  out=FILE.jsonl.gz      the bundle
-  results=DIR            where records are stored (default: results)
-  suite=NAME[,NAME]      only these suites (default: all with runs of the methods)
-  profile=NAME           only this profile (default: all that were run)
-  methods=A,B            which methods (default: those that do not ship with mobench)
-  plugins=PATH[,PATH]    the files of these methods; only their hashes are taken
-  source=yes|no          put the files' text into the bundle, for reviewers (no)
 """
 
+    by: str = text("", meaning="who submits; shown on the leaderboard", shown="NAME")
+    contact: str = text("", meaning="where to ask")
+    notes: str = text("", meaning="what a reader should know")
+    out: str = text("", meaning="the bundle", shown="FILE.jsonl.gz")
+    results: str = RESULTS
+    suite: list[str] = names(meaning="only these suites; left out: all with runs of the methods", shown="NAME[,NAME]")
+    profile: str | None = text(None, meaning="only this profile; left out: all that were run", shown="NAME")
+    methods: list[str] = names(meaning="which methods; left out: those that do not ship with mobench", shown="A,B")
+    plugins: list[str] = names(meaning="the files of these methods; only their hashes are taken", shown="PATH[,PATH]")
+    source: str = choice("no", ("yes", "no"), meaning="put the files' text into the bundle, for reviewers")
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument("settings", nargs="+", metavar="key=value", help="what to submit, see below")
-    parser.epilog = EXAMPLES
+    def execute(self) -> int:
+        self.by, self.contact, self.notes = self.by.strip(), self.contact.strip(), self.notes.strip()
+        _check_texts(self)
+        from mobench.store.atomic import write_atomically
+        from mobench.store.folder import Store
+        from mobench.submissions import encode_bundle, findings, parse_bundle
+        from mobench.submissions.collecting import Wish, collect
+        from mobench.submissions.plugin_files import plugin_files
 
-
-def execute(arguments: argparse.Namespace) -> int:
-    """Write the bundle, or refuse with everything that is missing."""
-    texts, rest = _split(arguments.settings)
-    overrides = parse_overrides(rest, (*KEYS, *TEXTS))
-    _check_texts(texts)
-    from mobench.store.atomic import write_atomically
-    from mobench.store.folder import Store
-    from mobench.submissions import encode_bundle, findings, parse_bundle
-    from mobench.submissions.collecting import Wish, collect
-    from mobench.submissions.plugin_files import plugin_files
-
-    root = Path(str(overrides.get("results", "results")))
-    if not root.is_dir():
-        raise UserError(f"results={root}: there is no such folder")
-    wish = Wish(
-        by=texts["by"],
-        contact=texts.get("contact", ""),
-        notes=texts.get("notes", ""),
-        suites=overrides.get("suite"),
-        profile=None if "profile" not in overrides else str(overrides["profile"]),
-        methods=overrides.get("methods"),
-    )
-    files = plugin_files(overrides.get("plugins", []))
-    collected = collect(Store(root), wish, files, _wants_source(overrides))
-    out = Path(texts["out"])
-    content = encode_bundle(collected.bundle)
-    bundle = parse_bundle(out.name, content)
-    found = findings(bundle)
-    if found:
-        commands = _commands(bundle, root, overrides.get("plugins", []))
-        raise UserError("\n".join(["nothing was written: these results would be refused", *_points(found), *commands]))
-    write_atomically(out, content, sync=True)
-    _print_summary(bundle, out, len(content), collected.left_out)
-    return 0
-
-
-def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Take out the texts: a name like `Yes: 42` is not YAML."""
-    texts: dict[str, str] = {}
-    rest = []
-    for argument in arguments:
-        key, equals, text = argument.partition("=")
-        if not equals or key not in TEXTS:
-            rest.append(argument)
-        elif key in texts:
-            raise UserError(f"{key} is given twice")
-        else:
-            texts[key] = text.strip()
-    return texts, rest
+        root = Path(self.results)
+        if not root.is_dir():
+            raise UserError(f"results={root}: there is no such folder")
+        wish = Wish(
+            by=self.by,
+            contact=self.contact,
+            notes=self.notes,
+            suites=list(self.suite) or None,
+            profile=self.profile,
+            methods=list(self.methods) or None,
+        )
+        collected = collect(Store(root), wish, plugin_files(self.plugins), self.source == "yes")
+        out = Path(self.out)
+        content = encode_bundle(collected.bundle)
+        bundle = parse_bundle(out.name, content)
+        found = findings(bundle)
+        if found:
+            commands = _commands(bundle, root, self.plugins)
+            raise UserError(
+                "\n".join(["nothing was written: these results would be refused", *_points(found), *commands])
+            )
+        write_atomically(out, content, sync=True)
+        _print_summary(bundle, out, len(content), collected.left_out)
+        return 0
 
 
-def _check_texts(texts: dict[str, str]) -> None:
+def _check_texts(asked: Submit) -> None:
     from mobench.submissions import limits
     from mobench.submissions.text import is_plain
 
-    if not texts.get("by"):
+    if not asked.by:
         raise UserError('by="Your Name" is missing; the leaderboard shows who submitted')
-    if not texts.get("out"):
+    if not asked.out:
         raise UserError(f"out=FILE is missing, e.g. out=my-method{limits.SUFFIX}")
-    if not texts["out"].endswith(limits.SUFFIX):
-        raise UserError(f"out={texts['out']} is not accepted; a bundle's name ends in {limits.SUFFIX}")
+    if not asked.out.endswith(limits.SUFFIX):
+        raise UserError(f"out={asked.out} is not accepted; a bundle's name ends in {limits.SUFFIX}")
     for key, length in (("by", limits.BY), ("contact", limits.CONTACT), ("notes", limits.NOTES)):
-        text = texts.get(key, "")
+        text = getattr(asked, key)
         if len(text) > length:
             raise UserError(f"{key} has {len(text)} characters; {key} takes at most {length}")
         if not is_plain(text):
             raise UserError(f"{key} is not accepted; it takes one line without control or invisible characters")
-
-
-def _wants_source(overrides: dict[str, Any]) -> bool:
-    value = overrides.get("source", "no")
-    word = {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
-    return bool(Choice("no", "whether the source goes along", ("yes", "no")).parse("source", word) == "yes")
 
 
 def _commands(bundle: Bundle, root: Path, plugins: Sequence[str]) -> list[str]:
@@ -162,7 +132,7 @@ def _print_summary(bundle: Bundle, out: Path, size: int, left_out: Sequence[str]
     for part in bundle.suites:
         sizes = (f"{name} {len(points)}" for name, points in part.sweeps.items())
         print(f"  {part.label}: configurations tried: {', '.join(sizes)}")
-    for text in _points(left_out):
-        print(text.replace("- ", "  left out: ", 1))
+    for point in _points(left_out):
+        print(point.replace("- ", "  left out: ", 1))
     print("Of curves only what is drawn is kept, of errors their last line.")
     print("Add the file under leaderboard/submissions/ in a pull request.")

@@ -2,73 +2,64 @@
 
 from __future__ import annotations
 
-import argparse
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from mobench.core.settings import Integer
+from mobench.cli.command import Command, names
+from mobench.core.settings import integer, text
 from mobench.errors import UserError
-from mobench.planning.overrides import parse_overrides
 
 if TYPE_CHECKING:
     from mobench.submissions import Bundle
     from mobench.submissions.rerun import Rerun
 
-KEYS = ("submissions", "sample", "seed", "plugins")
 SUBMISSIONS = "leaderboard/submissions"
 WIDTH = 79
 
-EXAMPLES = """
-examples:
+
+class Verify(Command):
+    """Check bundles that were sent in.
+
+    Exit code: 0 when no bundle is refused, 1 when one is, 2 for a mistake in the input. Code inside a bundle is
+    never run.
+    """
+
+    name = "leaderboard verify"
+    words = ("files",)
+    examples = """
   mobench leaderboard verify
   mobench leaderboard verify mine.jsonl.gz plugins=mine.py sample=10
-
-keys:
-  submissions=DIR        check every bundle there (default: leaderboard/submissions)
-  sample=N               repeat so many cheap runs of each bundle (5; 0: none)
-  seed=N                 which ones (drawn anew each time; it is printed)
-  plugins=PATH[,PATH]    files of submitted methods; run only if their hash fits
-
-Exit code: 0 when no bundle is refused, 1 when one is, 2 for a mistake in the
-input. Code inside a bundle is never run.
 """
 
+    files: list[str] = names(meaning="the bundles to check", shown="FILE …")
+    submissions: str | None = text(
+        None, meaning=f"check every bundle there; left out, without files: {SUBMISSIONS}", shown="DIR"
+    )
+    sample: int = integer(5, low=0, high=1000, meaning="repeat so many cheap runs of each bundle; 0: none")
+    seed: int | None = integer(None, low=0, meaning="which ones; left out: drawn anew each time, and printed")
+    plugins: list[str] = names(meaning="files of submitted methods; run only if their hash fits", shown="PATH[,PATH]")
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument("settings", nargs="*", metavar="FILE | key=value", help="bundles and settings, see below")
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EXAMPLES
+    def execute(self) -> int:
+        named = [Path(file) for file in self.files]
+        if named and self.submissions is not None:
+            raise UserError("give either bundles or submissions=DIR, not both")
+        for path in named:
+            if not path.exists() and not path.is_symlink():
+                raise UserError(f"{path}: there is no such file")
+        from mobench.submissions import find_bundles
+        from mobench.submissions.plugin_files import plugin_files
 
-
-def execute(arguments: argparse.Namespace) -> int:
-    """Check the bundles and print what was found."""
-    named = [Path(text) for text in arguments.settings if not _is_setting(text)]
-    overrides = parse_overrides([text for text in arguments.settings if _is_setting(text)], KEYS)
-    sample = Integer(5, "runs to repeat", 0, 1000).parse("sample", overrides.get("sample", 5))
-    seed = Integer(0, "which runs", 0).parse("seed", overrides.get("seed", secrets.randbelow(10**6)))
-    if named and "submissions" in overrides:
-        raise UserError("give either bundles or submissions=DIR, not both")
-    for path in named:
-        if not path.exists() and not path.is_symlink():
-            raise UserError(f"{path}: there is no such file")
-    from mobench.submissions import find_bundles
-    from mobench.submissions.plugin_files import plugin_files
-
-    folder = Path(str(overrides.get("submissions", SUBMISSIONS)))
-    paths = named or find_bundles(folder)
-    files = plugin_files(overrides.get("plugins", []))
-    if not paths:
-        print(f"{folder} holds no bundle.")
-        return 0
-    return _verify(paths, sample, seed, files)
-
-
-def _is_setting(text: str) -> bool:
-    return "=" in text and not Path(text).is_file()
+        folder = Path(self.submissions or SUBMISSIONS)
+        paths = named or find_bundles(folder)
+        files = plugin_files(self.plugins)
+        if not paths:
+            print(f"{folder} holds no bundle.")
+            return 0
+        seed = secrets.randbelow(10**6) if self.seed is None else self.seed
+        return _verify(paths, self.sample, seed, files)
 
 
 def _verify(paths: Sequence[Path], sample: int, seed: int, files: Mapping[str, Path]) -> int:
@@ -137,8 +128,8 @@ def _print_passed(again: Rerun, sample: int, seed: int) -> None:
 
 
 def _print_findings(found: Sequence[str]) -> None:
-    for text in found:
-        _print_point(f"- {text}")
+    for finding in found:
+        _print_point(f"- {finding}")
     _print_point("REFUSED")
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mobench.core.about import Described
 from mobench.core.metric import NON_NEGATIVE, Metric
-from mobench.core.settings import Integer, Setting
+from mobench.core.settings import Setting
 from mobench.core.streams import Streams
 from mobench.errors import UserError
 
@@ -233,5 +233,5 @@ class VectorProblem(Problem):
 
         By default every whole-number setting is taken to be a size; override it where that is not so.
         """
-        sizes = (getattr(self, name) for name, setting in self.settings.items() if isinstance(setting, Integer))
+        sizes = (getattr(self, name) for name, setting in self.settings.items() if setting.kind == "integer")
         return (self.id, self.objectives(), *sizes)

@@ -20,10 +20,10 @@ VARIABLE = "MOBENCH_RESOURCES"
 class Resources(Configurable):
     """The machine's side of a run."""
 
-    device: str = text("auto", meaning="a torch device; auto: cuda where there is one, else cpu")
+    device: str = text("auto", meaning="a torch device; auto: cuda where there is one, else cpu", shown="cpu|cuda")
     channels_last: bool = flag(True, meaning="channels-last memory format for convolutional networks")
     compile: bool = flag(False, meaning="torch.compile the network")
-    data_root: str = text("data", meaning="folder that holds the data sets")
+    data_root: str = text("data", meaning="folder that holds the data sets", shown="DIR")
     data_download: bool = flag(False, meaning="download what is missing there")
     checkpoint_seconds: float = real(60.0, low=0.0, meaning="how often a long run saves its state")
 
@@ -40,10 +40,10 @@ class Resources(Configurable):
 
     def check(self) -> None:
         """Refuse a device that is not there."""
-        import torch
-
         if self.device == "auto":
             return
+        import torch
+
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError) as error:
@@ -53,7 +53,7 @@ class Resources(Configurable):
     def export(self) -> None:
         """Make these the resources of this process and of all it starts."""
         self.data_root = str(Path(self.data_root).resolve())
-        os.environ[VARIABLE] = json.dumps(self.configuration())
+        os.environ[VARIABLE] = json.dumps({name: getattr(self, name) for name in Resources.settings})
 
 
 def resources() -> Resources:

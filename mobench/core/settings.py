@@ -1,21 +1,32 @@
-"""Typed settings: one declaration serves the constructor, overrides, errors, sweeps and tables.
+"""Typed settings: one declaration serves the constructor, overrides, errors, sweeps, tables and help.
 
 A class that derives from `Configurable` declares its settings as fields:
 
     class MyMethod(Method):
         strength: float = real(0.4, low=0.0, high=1.0, meaning="radius of the trust region")
 
-`MyMethod(strength=2)` and `methods.my-method.strength=2` are then refused with the same sentence.
+`MyMethod(strength=2)` and `methods.my-method.strength=2` are then refused with the same sentence. Each setting
+is a field of a pydantic model, which validates and which `mobench schema settings` prints.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, make_dataclass
+from functools import cache, cached_property
+from typing import Annotated, Any, ClassVar, Literal
 
-from mobench.errors import UserError, unknown
+from pydantic import BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError, WrapValidator
+from pydantic.dataclasses import dataclass as validated
+from pydantic_core import PydanticCustomError
+
+from mobench.errors import UserError, spelled, unknown
+
+LARGEST = 2**63 - 1
+"""Whole numbers stay in 64 bits, which every store and every tensor can hold."""
+
+Kind = Literal["real", "reals", "integer", "choice", "flag", "text", "names", "seeds"]
 
 
 @dataclass(frozen=True)
@@ -24,158 +35,58 @@ class Setting:
 
     default: Any
     meaning: str
+    kind: Kind
+    accepted: str
+    """In words, which values are accepted."""
+    type: Any
+    """The pydantic type that checks a value and brings it into its canonical form."""
+    choices: tuple[str, ...] = ()
+    shown: str = ""
+    """What stands for a value in help, e.g. `DIR`."""
 
-    @property
-    def accepted(self) -> str:
-        """Say in words which values are accepted."""
-        raise AssertionError(f"{type(self).__name__} does not say what it accepts")
-
-    def convert(self, value: Any) -> Any:
-        """Return `value` in canonical form, or raise ValueError."""
-        raise AssertionError(f"{type(self).__name__} converts nothing")
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.type)
 
     def parse(self, key: str, value: Any) -> Any:
         """Return `value` in canonical form, or raise `UserError` naming `key` and `value`."""
         try:
-            return self.convert(value)
-        except (ValueError, TypeError):
-            raise UserError(f"{key}={_spell(value)} is not accepted; {key} takes {self.accepted}") from None
+            return self._adapter.validate_python(value)
+        except ValidationError:
+            raise self.refusal(key, value) from None
+
+    def refusal(self, key: str, value: Any) -> UserError:
+        """Build the error for a value that is not accepted."""
+        if self.choices:
+            return unknown(f"value for {key}:", str(value), self.choices)
+        return UserError(f"{key}={spelled(value)} is not accepted; {key} takes {self.accepted}")
 
 
-@dataclass(frozen=True)
-class Real(Setting):
-    """A finite real number in an interval."""
+def in_words(accepted: str) -> WrapValidator:
+    """Annotate a type so that it says `accepted`, whatever pydantic finds wrong with a value."""
 
-    low: float = -math.inf
-    high: float = math.inf
-    low_open: bool = False
-    high_open: bool = False
-
-    @property
-    def accepted(self) -> str:
-        if math.isinf(self.low) and math.isinf(self.high):
-            return "a finite number"
-        left = "(" if self.low_open or math.isinf(self.low) else "["
-        right = ")" if self.high_open or math.isinf(self.high) else "]"
-        return f"a number in {left}{self.low:g}, {self.high:g}{right}"
-
-    def convert(self, value: Any) -> float:
-        if isinstance(value, bool):
-            raise ValueError(value)
-        number = float(value)
-        above = number > self.low if self.low_open else number >= self.low
-        below = number < self.high if self.high_open else number <= self.high
-        if not (math.isfinite(number) and above and below):
-            raise ValueError(value)
-        return number
-
-
-@dataclass(frozen=True)
-class Reals(Real):
-    """One real number, or one for each of several objectives."""
-
-    @property
-    def accepted(self) -> str:
-        return f"{super().accepted}, or a list of such numbers"
-
-    def convert(self, value: Any) -> Any:
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            if not value:
-                raise ValueError(value)
-            return tuple(Real.convert(self, item) for item in value)
-        return Real.convert(self, value)
-
-
-@dataclass(frozen=True)
-class Integer(Setting):
-    """A whole number in an interval."""
-
-    low: int | None = None
-    high: int | None = None
-
-    @property
-    def accepted(self) -> str:
-        low = "" if self.low is None else f" from {self.low}"
-        high = "" if self.high is None else f" up to {self.high}"
-        return f"a whole number{low}{high}"
-
-    def convert(self, value: Any) -> int:
-        if isinstance(value, bool):
-            raise ValueError(value)
-        number = float(value)
-        if number != int(number):
-            raise ValueError(value)
-        whole = int(value) if isinstance(value, int) else int(number)
-        if (self.low is not None and whole < self.low) or (self.high is not None and whole > self.high):
-            raise ValueError(value)
-        return whole
-
-
-@dataclass(frozen=True)
-class Choice(Setting):
-    """One of a fixed set of words."""
-
-    choices: tuple[str, ...] = ()
-
-    @property
-    def accepted(self) -> str:
-        return "one of " + ", ".join(self.choices)
-
-    def convert(self, value: Any) -> str:
-        word = "none" if value is None and "none" in self.choices else str(value)
-        if word not in self.choices:
-            raise ValueError(value)
-        return word
-
-    def parse(self, key: str, value: Any) -> Any:
+    def check(value: Any, inner: Callable[[Any], Any]) -> Any:
         try:
-            return self.convert(value)
+            return inner(value)
         except ValueError:
-            raise unknown(f"value for {key}:", str(value), self.choices) from None
+            raise PydanticCustomError("not_accepted", "{accepted}", {"accepted": accepted}) from None
 
-
-@dataclass(frozen=True)
-class Flag(Setting):
-    """True or false."""
-
-    @property
-    def accepted(self) -> str:
-        return "true or false"
-
-    def convert(self, value: Any) -> bool:
-        words = {"true": True, "false": False}
-        if isinstance(value, bool):
-            return value
-        if isinstance(value, str) and value.lower() in words:
-            return words[value.lower()]
-        raise ValueError(value)
-
-
-@dataclass(frozen=True)
-class Text(Setting):
-    """Any text."""
-
-    @property
-    def accepted(self) -> str:
-        return "a text"
-
-    def convert(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise ValueError(value)
-        return value
+    return WrapValidator(check)
 
 
 def real(
-    default: float,
+    default: float | None,
     *,
     meaning: str,
     low: float = -math.inf,
     high: float = math.inf,
     low_open: bool = False,
     high_open: bool = False,
+    infinite: bool = False,
 ) -> Any:
-    """Declare a real-valued setting."""
-    return Real(default, meaning, low, high, low_open, high_open)
+    """Declare a real-valued setting; infinity is accepted where `infinite` says so and the interval allows it."""
+    type_, accepted = _interval(low, high, low_open, high_open, infinite)
+    return Setting(default, meaning, "real", accepted, type_, shown="NUMBER")
 
 
 def reals(
@@ -188,44 +99,68 @@ def reals(
     high_open: bool = False,
 ) -> Any:
     """Declare a setting that is one real number or one per objective."""
-    return Reals(default, meaning, low, high, low_open, high_open)
+    type_, accepted = _interval(low, high, low_open, high_open, False)
+    several = Annotated[tuple[type_, ...], Field(min_length=1)]  # type: ignore[valid-type]
+    return Setting(default, meaning, "reals", f"{accepted}, or a list of such numbers", type_ | several)
 
 
-def integer(default: int, *, meaning: str, low: int | None = None, high: int | None = None) -> Any:
+def integer(default: int | None, *, meaning: str, low: int | None = None, high: int | None = None) -> Any:
     """Declare a whole-number setting."""
-    return Integer(default, meaning, low, high)
+    bounds = Field(ge=-LARGEST - 1 if low is None else low, le=LARGEST if high is None else high)
+    words = [
+        "a whole number",
+        *([f"from {low}"] if low is not None else []),
+        *([f"up to {high}"] if high is not None else []),
+    ]
+    return Setting(
+        default, meaning, "integer", " ".join(words), Annotated[int, bounds, BeforeValidator(_number)], shown="N"
+    )
 
 
-def choice(default: str, choices: Sequence[str], *, meaning: str) -> Any:
+def choice(default: str | None, choices: Sequence[str], *, meaning: str) -> Any:
     """Declare a setting that takes one of `choices`."""
-    return Choice(default, meaning, tuple(choices))
+    words = tuple(choices)
+    word = BeforeValidator(lambda value: "none" if value is None else str(value))
+    type_ = Annotated[Literal[words], word]  # type: ignore[valid-type]
+    return Setting(default, meaning, "choice", "one of " + ", ".join(words), type_, words, shown="|".join(words))
 
 
 def flag(default: bool, *, meaning: str) -> Any:
     """Declare a yes-or-no setting."""
-    return Flag(default, meaning)
+    type_ = Annotated[bool, Strict(), BeforeValidator(_truth)]
+    return Setting(default, meaning, "flag", "true or false", type_, shown="true|false")
 
 
-def text(default: str, *, meaning: str) -> Any:
+def text(default: str | None, *, meaning: str, shown: str = "TEXT") -> Any:
     """Declare a free-text setting."""
-    return Text(default, meaning)
+    return Setting(default, meaning, "text", "a text", Annotated[str, Strict()], shown=shown)
 
 
-def _spell(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(_spell(item) for item in value) + "]"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _interval(low: float, high: float, low_open: bool, high_open: bool, infinite: bool) -> tuple[Any, str]:
+    """Return the type of the real numbers in an interval, and the same in words."""
+    limits = {"gt" if low_open else "ge": low, "lt" if high_open else "le": high}
+    finite = {name: limit for name, limit in limits.items() if math.isfinite(limit)}
+    type_ = Annotated[float, Field(allow_inf_nan=infinite, **finite), BeforeValidator(_number)]
+    if not finite:
+        return type_, "a number" if infinite else "a finite number"
+    left = "(" if low_open or (math.isinf(low) and not infinite) else "["
+    right = ")" if high_open or (math.isinf(high) and not infinite) else "]"
+    return type_, f"a number in {left}{low:g}, {high:g}{right}"
 
 
-def check_settings(owner: str, declared: Mapping[str, Setting], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every declared setting's canonical value; `owner` prefixes the key in errors."""
-    for name in given:
-        if name not in declared:
-            raise unknown(f"setting of {owner}", name, declared)
-    return {
-        name: setting.parse(f"{owner}.{name}", given[name]) if name in given else setting.default
-        for name, setting in declared.items()
-    }
+def _number(value: Any) -> Any:
+    """Let pass what Python takes for a number, in text too, except truth values and NaN."""
+    try:
+        number = value if isinstance(value, int) else float(value)
+    except TypeError:
+        raise ValueError("no number") from None
+    if isinstance(value, bool) or number != number:
+        raise ValueError("no number")
+    return number
+
+
+def _truth(value: Any) -> Any:
+    return {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
 
 
 class Configurable:
@@ -236,13 +171,13 @@ class Configurable:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Setting)}
-        cls.settings = {**cls.settings, **own}
+        bases = [base.settings for base in reversed(cls.__bases__) if issubclass(base, Configurable)]
+        cls.settings = {name: setting for part in (*bases, own) for name, setting in part.items()}
         for name, setting in own.items():
             setattr(cls, name, setting.default)
 
     def __init__(self, **values: Any) -> None:
-        for name, value in check_settings(self.label(), self.settings, values).items():
-            setattr(self, name, value)
+        vars(self).update(check_settings(type(self), values))
 
     @classmethod
     def label(cls) -> str:
@@ -256,3 +191,26 @@ class Configurable:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.configuration().items())
         return f"{type(self).__name__}({inside})"
+
+
+@cache
+def settings_model(owner: type[Configurable]) -> TypeAdapter[Any]:
+    """Return the pydantic model of all settings of a class."""
+    fields = [
+        (name, setting.type, Field(default=setting.default, description=setting.meaning))
+        for name, setting in owner.settings.items()
+    ]
+    config = ConfigDict(extra="forbid")
+    return TypeAdapter(validated(make_dataclass(owner.label() or owner.__name__, fields, kw_only=True), config=config))
+
+
+def check_settings(owner: type[Configurable], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the canonical value of every setting of a class."""
+    for name in given:
+        if name not in owner.settings:
+            raise unknown(f"setting of {owner.label()}", name, owner.settings)
+    try:
+        return dict(vars(settings_model(owner).validate_python(dict(given))))  # type: ignore[arg-type]
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise owner.settings[name].refusal(f"{owner.label()}.{name}".lstrip("."), given[name]) from None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from mobench.core.method import Method
@@ -15,6 +16,7 @@ from mobench.core.registry import find_method, find_problem, source_digest
 
 FORMAT = 1
 """Raised when the meaning of a stored spec changes."""
+_INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,23 @@ def hash_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    encode = partial(json.dumps, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    try:
+        return encode(value)
+    except ValueError:
+        return encode(_without_infinity(value))
+
+
+def _without_infinity(value: Any) -> Any:
+    """JSON has no infinity; it is stored as a word that the setting reads again."""
+    if isinstance(value, Mapping):
+        return {name: _without_infinity(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_infinity(item) for item in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON turns tuples into lists; settings use tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    """Undo what JSON does to settings: tuples become lists there, and infinity a word."""
+    read = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    return {name: _INFINITE.get(value, value) if isinstance(value, str) else value for name, value in read.items()}

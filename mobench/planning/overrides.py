@@ -1,42 +1,29 @@
-"""`key=value` on the command line: dotted keys, YAML values, nothing silently dropped."""
+"""Overrides: dotted keys with values as they stand on the command line, laid over what a suite says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
-from mobench.errors import UserError, unknown
+from mobench.core.settings import Setting
+from mobench.errors import UserError
 from mobench.planning.yaml_text import read_yaml
 
-NAME_LISTS = ("suite", "methods", "problems", "plugins")
-"""Keys whose plain value is a comma-separated list of names."""
 
+def read_value(key: str, setting: Setting | None, given: Any) -> Any:
+    """Return the value of a text: as it stands for a text or a word, as YAML for everything else.
 
-def parse_overrides(arguments: Iterable[str], accepted: Iterable[str]) -> dict[str, Any]:
-    """Turn `a.b=value` arguments into a flat mapping; the part before the first dot must be accepted."""
-    keys = tuple(accepted)
-    overrides: dict[str, Any] = {}
-    for argument in arguments:
-        key, equals, text = argument.partition("=")
-        if not equals:
-            raise UserError(f"'{argument}' is not of the form key=value; keys: {', '.join(sorted(keys))}")
-        if key.partition(".")[0] not in keys:
-            raise unknown("key", key, keys)
-        if key in overrides:
-            raise UserError(f"{key} is given twice")
-        overrides[key] = _value(key, text)
-    return overrides
-
-
-def _value(key: str, text: str) -> Any:
-    if key in NAME_LISTS:
-        return [name.strip() for name in text.strip("[]").split(",") if name.strip()]
+    In brackets or quotes a text is YAML too: a sweep, or what a shell would not let through.
+    """
+    plain = setting is not None and setting.kind in ("text", "choice")
+    if not isinstance(given, str) or (plain and not given.startswith(("[", '"', "'"))):
+        return given
     try:
-        return read_yaml(text)
+        return read_yaml(given)
     except yaml.YAMLError:
-        raise UserError(f"{key}={text} cannot be read; give a number, a word, or a list like [0.1,0.2]") from None
+        raise UserError(f"{key}={given} cannot be read; give a number, a word, or a list like [0.1,0.2]") from None
 
 
 def section(overrides: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from pydantic import ValidationError
 
 from mobench.core.registry import find_method, find_problem
-from mobench.core.settings import Configurable, Reals
+from mobench.core.settings import Configurable
 from mobench.core.spec import RunSpec, hash_of
-from mobench.errors import UserError, unknown
-from mobench.planning.overrides import section
-from mobench.planning.suite import Suite, load_suite, parse_seeds
+from mobench.errors import UserError, misshaped, unknown
+from mobench.planning.overrides import read_value, section
+from mobench.planning.suite import Suite, load_suites, parse_seeds
 from mobench.training.optimizer import Training
 
 Owner = TypeVar("Owner", bound=Configurable)
@@ -34,22 +35,15 @@ class Plan:
 
 def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str, Any]) -> list[Plan]:
     """Return one plan per suite; a suite that includes others becomes their plans."""
-    plans = []
-    for name in names:
-        suite = load_suite(name, profile)
-        if suite.include:
-            plans += [make_plan(load_suite(part, profile), overrides) for part in suite.include]
-        else:
-            plans.append(make_plan(suite, overrides))
-    return plans
+    return [make_plan(suite, overrides) for suite in load_suites(names, profile)]
 
 
 def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
     """Check every setting of the suite and the overrides, and expand all sweeps."""
     suite = override_suite(suite, overrides)
     training = Training(**suite.training)
-    problems = _expand(suite.problems, find_problem)
-    methods = _expand(suite.methods, find_method)
+    problems = [problem for name, entry in suite.problems.items() for problem in expand(find_problem(name), entry)]
+    methods = [method for name, entry in suite.methods.items() for method in expand(find_method(name), entry)]
     specs = []
     for problem, method, seed in itertools.product(problems, methods, suite.seeds):
         specs.append(RunSpec.of(problem, method, training.configuration(), seed))
@@ -60,64 +54,60 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
 
 def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
     """Return the suite with the command line's overrides applied."""
-    problems = _select(suite.problems, overrides.get("problems"), lambda name: find_problem(name).id)
-    methods = _select(suite.methods, overrides.get("methods"), lambda name: find_method(name).name)
-    return replace(
-        suite,
-        problems=_change(problems, section(overrides, "problems"), "problems", lambda name: find_problem(name).id),
-        methods=_change(methods, section(overrides, "methods"), "methods", lambda name: find_method(name).name),
-        training={**suite.training, **section(overrides, "training")},
-        seeds=parse_seeds(overrides["seeds"], suite.seeds) if "seeds" in overrides else suite.seeds,
-        time_limit=overrides.get("time_limit", suite.time_limit),
-    )
-
-
-def _select(listed: Mapping[str, Any], names: Sequence[str] | None, resolve: Callable[[str], str]) -> dict[str, Any]:
-    """Keep the named entries; a name the suite does not list joins with its defaults.
-
-    Names with a leading `+` are added to all that the suite lists.
-    """
-    known = {resolve(name): value for name, value in listed.items()}
-    if names is None:
-        return known
-    added = {resolve(name[1:]) for name in names if name.startswith("+")}
-    chosen = [resolve(name) for name in names if not name.startswith("+")]
-    kept = {name: known.get(name, {}) for name in chosen} if chosen else known
-    return {**kept, **{name: known.get(name, {}) for name in sorted(added)}}
+    training = section(overrides, "training").items()
+    changed = {
+        "problems": _change("problems", suite.problems, overrides, find_problem, lambda problem: problem.id),
+        "methods": _change("methods", suite.methods, overrides, find_method, lambda method: method.name),
+        "training": suite.training
+        | {key: read_value(f"training.{key}", Training.settings.get(key), value) for key, value in training},
+        "seeds": parse_seeds(overrides["seeds"], suite.seeds) if "seeds" in overrides else suite.seeds,
+        "time_limit": overrides.get("time_limit", suite.time_limit),
+    }
+    try:
+        return replace(suite, **changed)
+    except ValidationError as error:
+        raise misshaped("overrides", changed, error) from None
 
 
 def _change(
-    entries: Mapping[str, Any], changes: Mapping[str, Any], part: str, resolve: Callable[[str], str]
-) -> dict[str, Any]:
-    """Apply `<name>.<setting>=value` to every variant of that entry."""
-    result = {name: _variants(value) for name, value in entries.items()}
-    for key, value in changes.items():
-        name, dot, setting = key.partition(".")
+    part: str,
+    entries: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+    find: Callable[[str], Any],
+    id_: Callable[[Any], str],
+) -> dict[str, list[dict[str, Any]]]:
+    """Keep the entries that are asked for, and apply `<part>.<name>.<setting>=value` to every variant of an entry.
+
+    A name that the suite does not list joins with its defaults; names with a leading `+` are added to all that
+    the suite lists.
+    """
+    known = {id_(find(name)): _variants(entry) for name, entry in entries.items()}
+    asked: Sequence[str] = overrides.get(part) or []
+    plain = [id_(find(name)) for name in asked if not name.startswith("+")]
+    added = sorted({id_(find(name[1:])) for name in asked if name.startswith("+")})
+    result = {name: known.get(name, [{}]) for name in [*(plain or known), *added]}
+    for key, value in section(overrides, part).items():
+        name, dot, setting = key.rpartition(".")
         if not dot:
             raise UserError(f"{part}.{key}={value} is not accepted; write {part}.NAME.SETTING=VALUE")
-        resolved = resolve(name)
-        if resolved not in result:
+        owner = find(name)
+        if id_(owner) not in result:
             raise unknown(f"entry of {part} in this run", name, result)
-        result[resolved] = [{**variant, setting: value} for variant in result[resolved]]
+        read = read_value(f"{part}.{key}", owner.settings.get(setting), value)
+        result[id_(owner)] = [{**variant, setting: read} for variant in result[id_(owner)]]
     return result
 
 
-def _variants(value: Any) -> list[dict[str, Any]]:
-    variants = value if isinstance(value, list) else [value or {}]
-    for variant in variants:
-        if not isinstance(variant, Mapping):
-            raise UserError(f"settings must be a mapping, not {variant!r}")
-    return [dict(variant) for variant in variants]
+def _variants(entry: Any) -> list[dict[str, Any]]:
+    return entry if isinstance(entry, list) else [entry]
 
 
-def _expand(entries: Mapping[str, Any], find: Callable[[str], type[Owner]]) -> list[Owner]:
-    """Build one object per point of the product of all listed values."""
+def expand(owner: type[Owner], entry: Any) -> list[Owner]:
+    """Build one object per point of the product of all listed values, for each variant of a suite's entry."""
     built = []
-    for name, value in entries.items():
-        owner = find(name)
-        for variant in _variants(value):
-            axes = [[(key, item) for item in _sweep(owner, key, values)] for key, values in variant.items()]
-            built += [owner(**dict(point)) for point in itertools.product(*axes)]
+    for variant in _variants(entry):
+        axes = [[(key, item) for item in _sweep(owner, key, values)] for key, values in variant.items()]
+        built += [owner(**dict(point)) for point in itertools.product(*axes)]
     return built
 
 
@@ -125,9 +115,10 @@ def _sweep(owner: type[Configurable], key: str, values: Any) -> Iterable[Any]:
     """A list is a sweep. One value per objective is written as a list inside the list."""
     if not isinstance(values, list):
         return [values]
+    setting = owner.settings.get(key)
     if not values:
         raise UserError(f"{owner.label()}.{key}=[] is an empty sweep")
-    if any(isinstance(item, list) for item in values) and not isinstance(owner.settings.get(key), Reals):
+    if any(isinstance(item, list) for item in values) and setting is not None and setting.kind != "reals":
         raise UserError(f"{owner.label()}.{key} takes no list of lists")
     return values
 

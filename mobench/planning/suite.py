@@ -1,47 +1,33 @@
-"""A suite is a YAML file: problems, methods with sweeps, seeds, training settings and profiles."""
+"""A suite is a YAML file: problems, methods with sweeps, seeds, training settings, profiles and what to report.
+
+A suite whose default profile is `auto` says what to pick, and what to tell the user about it:
+
+    default_profile: auto
+    auto: {cpu: digits, cuda: cifar-small, hint: "profile=paper is the whole published protocol"}
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import yaml
+from pydantic import ValidationError
+from pydantic.dataclasses import dataclass
 
-from mobench.errors import UserError, unknown
+from mobench.errors import UserError, misshaped, nearest, unknown
 from mobench.planning.overrides import overlay
-from mobench.planning.profiles import choose_profile, profile_names
-from mobench.planning.yaml_text import read_yaml
+from mobench.planning.suite_parts import AUTO, SEEDS, STANDARD, STRICT, Parts, Profile, SuiteFile
+from mobench.planning.yaml_text import read_mapping
 
-KEYS: dict[str, type | tuple[type, ...]] = {
-    "title": str,
-    "about": str,
-    "problems": dict,
-    "methods": dict,
-    "seeds": (list, int),
-    "training": dict,
-    "metrics": list,
-    "tables": list,
-    "published": list,
-    "published_tables": list,
-    "selected": list,
-    "split": list,
-    "plots": list,
-    "profiles": dict,
-    "default_profile": str,
-    "auto": dict,
-    "time_limit": (int, float),
-    "include": list,
-}
-"""What a suite file may contain, and the type of each part."""
-
-LISTS = tuple(key for key, type_ in KEYS.items() if type_ is list)
+SUFFIXES = (".yaml", ".yml")
+Document = TypeVar("Document")
 
 
-@dataclass(frozen=True)
-class Suite:
+@dataclass(frozen=True, config=STRICT)
+class Suite(Parts):
     """One suite under one profile, as read from its file; not yet checked against the registry."""
 
     name: str
@@ -49,103 +35,115 @@ class Suite:
     title: str
     remark: str = ""
     """What to tell the user about how the profile was chosen."""
-    about: str = ""
-    problems: dict[str, Any] = field(default_factory=dict)
-    """Problem id → settings; a list is a sweep; a list of mappings are variants."""
-    methods: dict[str, Any] = field(default_factory=dict)
-    """Method name → settings, with the same meaning of lists."""
     seeds: tuple[int, ...] = (0,)
-    training: dict[str, Any] = field(default_factory=dict)
-    metrics: tuple[str, ...] = ()
-    """The metrics that the suite is about, most important first."""
-    tables: tuple[dict[str, Any], ...] = ()
-    """Tables printed at the end of a run, see `mobench.scoring.tables`."""
-    published: tuple[dict[str, Any], ...] = ()
-    """Published numbers to print beside ours, see `mobench.scoring.published`."""
-    published_tables: tuple[str, ...] = ()
-    """Files of published numbers to show beside `selected`, see `mobench.scoring.published_values`."""
-    selected: tuple[dict[str, Any], ...] = ()
-    """Rows that report the selected configuration of every method, see `mobench.scoring.selected`."""
-    split: tuple[str, ...] = ()
-    """Settings that make different contenders of one method, e.g. `method.form`, see `mobench.scoring.contenders`."""
-    plots: tuple[str | dict[str, Any], ...] = ()
-    """Plots of a report: names, or mappings with the key `plot` and its options."""
-    time_limit: float = 3600.0
-    include: tuple[str, ...] = ()
-    """Other suites that make up this one."""
 
 
-def suite_files() -> dict[str, Path]:
-    """Return the suites that ship with mobench, by name."""
-    folder = Path(str(resources.files("mobench.suites")))
-    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+def suite_files(folder: str = "") -> dict[str, Path]:
+    """Return the suites that ship with mobench, or the files of a folder beside them, by name."""
+    root = Path(str(resources.files("mobench.suites"))) / folder
+    return {file.stem: file for file in sorted(root.glob("*.yaml"))}
 
 
 def load_suite(name: str, profile: str | None = None) -> Suite:
     """Read a suite by its name or by the path of a YAML file, under a profile."""
-    file, raw = _read(name)
-    _check_keys(file.name, raw)
-    chosen, remark = choose_profile(file.stem, raw, profile)
-    profiles = raw.pop("profiles", {})
-    raw = {key: value for key, value in raw.items() if key not in ("default_profile", "auto")}
-    listed = raw.get("seeds")
-    merged = overlay(raw, profiles.get(chosen) or {})
-    _check_keys(f"profile {chosen} of {file.name}", merged)
-    if "include" not in merged and not merged.get("problems"):
+    file, raw, whole = _read(name)
+    chosen, remark = choose_profile(file.stem, whole, profile)
+    body = {key: value for key, value in raw.items() if key not in ("profiles", "default_profile", AUTO)}
+    merged = overlay(body, raw.get("profiles", {}).get(chosen) or {})
+    parts = validated(Profile, merged, f"{file.name}, profile {chosen}")
+    if parts.include and set(merged) - {"title", "about", "include"}:
+        raise UserError(f"{file.name}: a suite that includes others has a title, about and profiles, and nothing else")
+    if not parts.include and not parts.problems:
         raise UserError(f"{file.name}: a suite needs problems (or includes other suites)")
-    lists: dict[str, Any] = {
-        key: tuple(merged.pop(key)) for key in ("metrics", "tables", "published", "include") if key in merged
+    resolved = {
+        "title": parts.title or file.stem,
+        "seeds": parse_seeds(parts.seeds, tuple(whole.seeds) if isinstance(whole.seeds, list) else ()),
+        "include": _beside(file, "include", parts.include, suite_files()),
+        "published_tables": _beside(file, "published_tables", parts.published_tables, suite_files("published")),
     }
-    return Suite(
-        name=file.stem,
-        profile=chosen,
-        remark=remark,
-        title=merged.pop("title", file.stem),
-        seeds=parse_seeds(merged.pop("seeds", 1), tuple(listed) if isinstance(listed, list) else ()),
-        **merged,
-        **lists,
-    )
+    same: dict[str, Any] = {part.name: getattr(parts, part.name) for part in fields(Parts)}
+    return Suite(name=file.stem, profile=chosen, remark=remark, **{**same, **resolved})
+
+
+def choose_profile(name: str, suite: SuiteFile, asked: str | None) -> tuple[str, str]:
+    """Return the profile that is meant, and a sentence for the user where the machine decided."""
+    chosen = asked or suite.default_profile or STANDARD
+    if chosen == AUTO and suite.auto is not None:
+        import torch
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        reason = "a CUDA device is here" if device == "cuda" else "no CUDA device here"
+        chosen = suite.auto.cuda if device == "cuda" else suite.auto.cpu
+        return chosen, f"{name}: picked profile={chosen} ({reason}); {suite.auto.hint}"
+    if chosen not in suite.profile_names:
+        raise unknown(f"profile of suite {name}:", chosen, suite.profile_names)
+    return chosen, ""
+
+
+def included(name: str, profile: str | None = None, above: tuple[str, ...] = ()) -> list[str]:
+    """Return the suites that a suite consists of, by name or path: those it includes, or itself."""
+    if name in above:
+        raise UserError(f"suite {name} includes itself: {' → '.join((*above, name))}")
+    parts = load_suite(name, profile).include
+    return [leaf for part in parts for leaf in included(part, profile, (*above, name))] if parts else [name]
+
+
+def load_suites(names: Iterable[str], profile: str | None = None) -> list[Suite]:
+    """Read the named suites; one that includes others becomes its parts."""
+    return [load_suite(part, profile) for name in names for part in included(name, profile)]
 
 
 def profiles_of(name: str) -> list[str]:
     """Return the names of a suite's profiles."""
-    return profile_names(_read(name)[1])
+    return _read(name)[2].profile_names
 
 
 def parse_seeds(value: Any, listed: tuple[int, ...]) -> tuple[int, ...]:
     """Return the seeds meant by a count or a list; a count takes the listed ones first."""
-    numbers = value if isinstance(value, (list, tuple)) else [value]
-    if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in numbers):
-        raise UserError(f"seeds={value} is not accepted; seeds takes a count like 3 or a list like [7,42]")
-    if isinstance(value, (list, tuple)):
-        if len(set(value)) != len(value) or not value:
-            raise UserError(f"seeds={value} is not accepted; a list of seeds has each seed once")
-        return tuple(value)
-    if value < 1:
-        raise UserError(f"seeds={value} is not accepted; at least one seed is needed")
-    more = (seed for seed in range(10**9) if seed not in listed)
-    return (*listed[:value], *(next(more) for _ in range(value - len(listed))))
+    seeds = SEEDS.parse("seeds", list(value) if isinstance(value, tuple) else value)
+    if isinstance(seeds, list):
+        return tuple(seeds)
+    more = (seed for seed in range(seeds + len(listed)) if seed not in listed)
+    return (*listed[:seeds], *(next(more) for _ in range(seeds - len(listed))))
 
 
-def _check_keys(place: str, raw: Mapping[str, Any]) -> None:
-    for key, value in raw.items():
-        if key not in KEYS:
-            raise unknown(f"key in {place}:", str(key), KEYS)
-        if not isinstance(value, KEYS[key]):
-            raise UserError(f"{place}: {key} has the wrong type: {value!r}")
-
-
-def _read(name: str) -> tuple[Path, dict[str, Any]]:
-    files = suite_files()
+def find_file(kind: str, name: str, files: dict[str, Path]) -> Path:
+    """Return the YAML file that is called `name`, or that lies there."""
     file = files.get(name, Path(name))
-    if name not in files and not (file.suffix in (".yaml", ".yml") and file.is_file()):
-        if file.suffix in (".yaml", ".yml"):
-            raise UserError(f"suite={name}: there is no such file")
-        raise unknown("suite", name, files)
+    if name in files or (file.suffix in SUFFIXES and file.is_file()):
+        return file
+    raise UserError(f"{kind}={name}: there is no such file") if file.suffix in SUFFIXES else unknown(kind, name, files)
+
+
+def validated(type_: type[Document], raw: dict[str, Any], place: str) -> Document:
+    """Return what a document says, or refuse it with the path of what does not fit `type_`."""
     try:
-        raw = read_yaml(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"suite={name}: the file is not valid YAML: {error}") from None
-    if not isinstance(raw, Mapping):
-        raise UserError(f"suite={name}: the file must hold a mapping with keys {', '.join(KEYS)}")
-    return file, dict(raw)
+        return type_(**raw)
+    except ValidationError as error:
+        raise misshaped(place, raw, error) from None
+
+
+def _read(name: str) -> tuple[Path, dict[str, Any], SuiteFile]:
+    """Return a suite's file and what it says, which has the right shape in every profile."""
+    file = find_file("suite", name, suite_files())
+    raw = read_mapping(file, file.name)
+    suite = validated(SuiteFile, raw, file.name)
+    named = {"auto.cpu": suite.auto.cpu, "auto.cuda": suite.auto.cuda} if suite.auto else {}
+    if suite.default_profile and not (suite.default_profile == AUTO and suite.auto):
+        named["default_profile"] = suite.default_profile
+    for key, profile in named.items():
+        if profile not in suite.profile_names:
+            accepted = nearest(profile, suite.profile_names)
+            raise UserError(f"{file.name}: {key}={profile} is not one of its profiles.{accepted}")
+    return file, raw, suite
+
+
+def _beside(file: Path, key: str, names: tuple[str, ...], known: dict[str, Path]) -> tuple[str, ...]:
+    """Resolve YAML files that another one names: they lie beside it."""
+    found = [str((file.parent / name).resolve()) if Path(name).suffix in SUFFIXES else name for name in names]
+    for position, name in enumerate(found):
+        try:
+            find_file(key, name, known)
+        except UserError as error:
+            raise UserError(f"{file.name}: {key}[{position}]: {error}") from None
+    return tuple(found)

@@ -7,45 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from mobench.core import registry
+from mobench.core.columns import IDENTITY, MEASURED
 from mobench.core.method import Method
-from mobench.core.metric import NON_NEGATIVE, Metric
+from mobench.core.metric import Metric
 from mobench.core.problem import Problem
 from mobench.core.settings import Configurable
-
-IDENTITY = {
-    "suite": "the suite that the run belongs to",
-    "profile": "the suite's profile; results of different profiles are never compared",
-    "id": "the run: the sha256 of its spec; `mobench show ID` prints it",
-    "problem": "name and version of the problem",
-    "method": "name of the method",
-    "method_label": "the method with the settings that differ from their defaults",
-    "problem_label": "the problem with the settings that differ from their defaults",
-    "contender": "the row of the tables: a method, or one of its forms where a suite tells them apart",
-    "instance_label": "the problem instance as the tables name it",
-    "seed": "the seed; runs of equal seed share initial point and data order",
-    "status": "done or failed",
-    "configuration": "equal for runs that differ in the seed alone",
-    "instance": "equal for runs of one problem and training, whatever the method",
-    "submitted": "who sent the run in; empty for the project's own runs",
-    "error": "the traceback of a failed run",
-}
-"""What says which run a row is, and what became of it."""
-
-_SHARED = "wall-clock time of a step; a group's time is divided by its members"
-_INSIDE = "the part of a step's time that is spent inside the method"
-_WORST = "mean cosine of the update with the gradient of the worst served secondary"
-MEASURED = (
-    Metric("secondary_progress", "secondary progress", "", "max", (-1.0, 1.0), _WORST),
-    Metric("seconds", "time", "s", "min", NON_NEGATIVE, "wall-clock time of the run"),
-    Metric("seconds_per_step", "time per step", "s", "min", NON_NEGATIVE, _SHARED),
-    Metric("method_seconds_per_step", "method's own time per step", "s", "min", NON_NEGATIVE, _INSIDE),
-    Metric("steps", "steps", "", None, NON_NEGATIVE, "steps taken"),
-    Metric("runs_in_lockstep", "runs in lockstep", "", None, NON_NEGATIVE, "how many runs shared every step"),
-    Metric("backward_passes", "backward passes", "", "min", NON_NEGATIVE, "backward passes of the run"),
-    Metric("peak_memory", "peak memory", "B", "min", NON_NEGATIVE, "highest resident memory while the run trained"),
-    Metric("failed_at_step", "failed at step", "", None, NON_NEGATIVE, "the step at which the run failed"),
-)
-"""What the engine measures of every run, whatever its problem."""
 
 
 class MetricCatalog:

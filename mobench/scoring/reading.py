@@ -1,11 +1,10 @@
-"""The results of every suite and profile that a store holds."""
+"""Stored results, suite by suite."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import partial
-from typing import Any
 
 from mobench.planning.suite import Suite, load_suite, profiles_of, suite_files
 from mobench.scoring.suite_results import SuiteResults
@@ -13,24 +12,25 @@ from mobench.store.folder import OnDamage, Store
 from mobench.store.manifest import Manifest
 
 
-def stored_results(
+def stored_suites(manifests: Iterable[Manifest], files: Mapping[str, str]) -> list[Suite]:
+    """Return the suite of every manifest: the file that the user named for it, or else as `suite_of` finds it."""
+    return [
+        load_suite(files[manifest.suite], manifest.profile) if manifest.suite in files else suite_of(manifest)
+        for manifest in manifests
+    ]
+
+
+def read_stored(
     store: Store,
-    manifests: Iterable[Manifest],
-    files: Mapping[str, str] | None = None,
+    suite: Suite,
+    manifest: Manifest,
     *,
     selection: str = "validation",
     on_damage: OnDamage | None = None,
-) -> Iterator[SuiteResults]:
-    """Yield the results of the given manifests, one after the other; some may hold no run yet.
-
-    `files` are the suite files that the user named, by suite: tables and plots are then theirs.
-    """
-    named = files or {}
-    for manifest in manifests:
-        file = named.get(manifest.suite)
-        suite = suite_of(manifest) if file is None else load_suite(file, manifest.profile)
-        records = partial(store.records, manifest.runs, on_damage=on_damage)
-        yield SuiteResults.read(suite, records, planned=len(manifest.runs), selection=selection)
+) -> SuiteResults:
+    """Read the runs of a manifest."""
+    records = partial(store.records, manifest.runs, on_damage=on_damage)
+    return SuiteResults.read(suite, records, planned=len(manifest.runs), selection=selection)
 
 
 def suite_of(manifest: Manifest) -> Suite:
@@ -38,9 +38,4 @@ def suite_of(manifest: Manifest) -> Suite:
     if manifest.suite in suite_files() and manifest.profile in profiles_of(manifest.suite):
         return load_suite(manifest.suite, manifest.profile)
     known = {field.name for field in fields(Suite)}
-    parts: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in manifest.definition.items()
-        if key in known
-    }
-    return Suite(**parts)
+    return Suite(**{key: value for key, value in manifest.definition.items() if key in known})

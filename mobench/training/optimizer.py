@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from mobench.core.settings import Configurable, choice, integer, real
 
-Parameters = Sequence[torch.Tensor]
+if TYPE_CHECKING:
+    import torch
 
 
 class Training(Configurable):
@@ -34,12 +33,14 @@ class Training(Configurable):
     def label(cls) -> str:
         return "training"
 
-    def build(self, parameters: Parameters, *, fused: bool = False) -> torch.optim.Optimizer:
+    def build(self, parameters: Sequence[torch.Tensor], *, fused: bool = False) -> torch.optim.Optimizer:
         """Return the torch optimizer of these settings over `parameters`.
 
         All of them work element by element, which is what lets many runs share one tensor. A `fused` one,
         where torch has it, takes a step in one sweep; its rounding may depend on where a tensor ends.
         """
+        import torch
+
         adam: dict[str, Any] = {"betas": (self.beta1, self.beta2), "eps": self.epsilon}
         common: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay}
         kernel: dict[str, Any] = {"fused": True} if fused else {}

@@ -11,7 +11,7 @@ from mobench.core.about import Formula
 from mobench.core.metric import Metric
 from mobench.core.problem import Bounds, Task, TaskProblem
 from mobench.core.registry import register
-from mobench.core.settings import Real, Setting, choice, flag, integer, real
+from mobench.core.settings import Setting, choice, flag, integer, real
 from mobench.core.streams import Streams
 
 from .. import PAPER
@@ -65,7 +65,14 @@ class Compression(TaskProblem):
     )
     reference = PAPER.at("sections “Structured Pruning” and “Unstructured Sparsity”")
     export_options: ClassVar[dict[str, Setting]] = {
-        "target": Real(None, "fraction of the parameters to remove; left out: none", 0.0, 1.0, True, True)
+        "target": real(
+            None,
+            low=0.0,
+            high=1.0,
+            low_open=True,
+            high_open=True,
+            meaning="fraction of the parameters to remove; left out: none",
+        )
     }
 
     dataset: str = choice("digits", NAMES, meaning="images to classify")

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from mobench.cli import main
+from mobench.cli.suite_check import refuse_mistakes
 from mobench.core import registry
+from mobench.planning.suite import load_suites, profiles_of, suite_files
 
 SUITE = """
 title: A tiny suite
@@ -140,15 +142,15 @@ def test_a_suite_of_which_no_run_finished_says_so_and_scores_nothing(folder, sui
 
 
 def test_results_in_every_format(folder):
-    csv = mobench("results", "suite=tiny.yaml", "results=out", "--format", "csv", cwd=folder)
-    rows = json.loads(mobench("results", "results=out", "--format", "json", cwd=folder))
-    mobench("results", "results=out", "--format", "parquet", "--out", "all.parquet", cwd=folder)
+    csv = mobench("results", "suite=tiny.yaml", "results=out", "format=csv", cwd=folder)
+    rows = json.loads(mobench("results", "results=out", "format=json", cwd=folder))
+    mobench("results", "results=out", "format=parquet", "out=all.parquet", cwd=folder)
     table = pd.read_parquet(folder / "all.parquet")
     assert len(csv.splitlines()) == len(rows) + 1 == len(table) + 1 == 13
     assert table["primary_gradient_norm"].tolist() == [row["primary_gradient_norm"] for row in rows]
-    scores = json.loads(mobench("results", "results=out", "--view", "scores", "--format", "json", cwd=folder))
+    scores = json.loads(mobench("results", "results=out", "view=scores", "format=json", cwd=folder))
     assert {row["method"] for row in scores} == {"mgda", "pcd"} and len(scores) == 4
-    budget = json.loads(mobench("results", "results=out", "--view", "budget", "--format", "json", cwd=folder))
+    budget = json.loads(mobench("results", "results=out", "view=budget", "format=json", cwd=folder))
     assert max(row["tried"] for row in budget) == 2
     assert "norms" in mobench("results", "suite=tiny.yaml", "results=out", cwd=folder)
 
@@ -156,7 +158,10 @@ def test_results_in_every_format(folder):
 def test_asking_for_what_is_not_there(folder):
     assert "no such folder" in mobench("results", "results=nowhere", cwd=folder, code=2)
     assert "'escape'" in mobench("results", "suite=escape", "results=out", cwd=folder, code=2)
-    assert "--out" in mobench("results", "results=out", "--format", "parquet", cwd=folder, code=2)
+    assert "out=FILE" in mobench("results", "results=out", "format=parquet", cwd=folder, code=2)
+    assert "cannot be written" in mobench(
+        "results", "results=out", "format=csv", "out=no/such/place", cwd=folder, code=2
+    )
     assert "zzzz" in mobench("show", "zzzz", "results=out", cwd=folder, code=2)
 
 
@@ -183,12 +188,66 @@ def test_check_reports_the_battery(folder):
     assert "say what to check" in mobench("check", "plugins=thrower.py", cwd=folder, code=2)
 
 
-def test_help_imports_nothing_heavy(tmp_path):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["rn"],
+        ["run", "suite=escap"],
+        ["run", "suite=misspelt.yaml"],
+        ["report", "suit=a"],
+    ],
+)
+def test_help_and_misspelt_names_import_nothing_heavy(tmp_path, arguments):
+    (tmp_path / "misspelt.yaml").write_text("problms: {}")
     script = (
-        "import sys; from mobench.cli import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit: pass\n"
+        f"import sys; from mobench.cli import main; code = main({arguments})\n"
         "heavy = {'torch', 'numpy', 'pandas', 'scipy', 'pymoo', 'rich', 'seaborn'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
+        "assert not heavy, heavy\n"
+        "sys.exit(code)"
     )
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == (0 if "--help" in arguments else 2), done.stderr
+
+
+def test_the_shipped_schema_is_the_generated_one_and_every_suite_names_it(tmp_path):
+    shipped = suite_files()["plane"].parent / "suite.schema.json"
+    assert shipped.read_text(encoding="utf-8") == mobench("schema", "suite", cwd=tmp_path)
+    described = json.loads(shipped.read_text(encoding="utf-8"))
+    assert described["properties"]["tables"]["description"] == "Tables printed at the end of a run."
+    assert described["$defs"]["TableEntry"]["additionalProperties"] is False
+    for file in suite_files().values():
+        assert file.read_text(encoding="utf-8").startswith(f"# yaml-language-server: $schema={shipped.name}\n")
+
+
+def test_the_schema_of_settings_covers_methods_problems_training_and_plugins(folder):
+    found = json.loads(mobench("schema", "settings", "plugins=thrower.py", cwd=folder))
+    assert found["methods"]["pcd"]["properties"]["tau"]["anyOf"][0]["maximum"] == 1.0
+    assert found["problems"]["double-well@1"]["properties"]["k"]["minimum"] == 2
+    assert found["training"]["properties"]["lr"]["type"] == "number"
+    assert "thrower" in found["methods"]
+
+
+def test_every_shipped_suite_passes_the_check_under_every_profile():
+    for name in suite_files():
+        for profile in profiles_of(name):
+            refuse_mistakes(load_suites([name], profile), entries=True)
+
+
+def test_a_table_that_other_problems_cannot_fill_is_left_out(tmp_path):
+    few = ("training.steps=3", "methods=mgda", "jobs=0", "results=out", "--quiet")
+    text = mobench("run", "suite=plane", "problems=quadratic", *few, cwd=tmp_path)
+    assert "Methods" in text and "x at the end (the joint" not in text
+    few = (*few, "profile=quick", "training.epochs=0")
+    text = mobench("run", "suite=compression", "problems=two-wells", *few, cwd=tmp_path)
+    assert "Methods" in text and "80 %" not in text
+
+
+def test_results_of_a_plugin_can_be_read_without_it(folder):
+    (folder / "with.yaml").write_text(SUITE.replace("methods: {", "methods: {thrower: {}, "))
+    run = ("suite=with.yaml", "results=without", "methods=mgda", "seeds=1")
+    assert "unknown method 'thrower'" in mobench("run", *run, "jobs=0", cwd=folder, code=2)
+    mobench("run", *run, "jobs=0", "plugins=thrower.py", cwd=folder)
+    registry._found["methods"].pop("thrower")
+    assert "norms" in mobench("results", "suite=with.yaml", "results=without", cwd=folder)

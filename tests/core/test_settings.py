@@ -3,7 +3,7 @@ import math
 import pytest
 
 from mobench import Method, UserError, choice, flag, integer, real, reals
-from mobench.core.settings import Configurable, check_settings
+from mobench.core.settings import Configurable, check_settings, settings_model
 
 
 class Machine(Configurable):
@@ -33,6 +33,9 @@ def test_defaults_and_canonical_values():
         ({"shares": []}, ["machine.shares=[]"]),
         ({"count": 2.5}, ["machine.count=2.5", "whole number from 1 up to 9"]),
         ({"count": 10}, ["machine.count=10"]),
+        ({"count": 10**5000}, ["machine.count=0x", "…", "whole number from 1 up to 9"]),
+        ({"power": 10**400}, ["machine.power=1000", "…"]),
+        ({"power": None}, ["machine.power=None"]),
         ({"colour": "gren"}, ["machine.colour", "'gren'", "Did you mean 'green'?", "green, red"]),
         ({"loud": 1}, ["machine.loud=1", "true or false"]),
         ({"powr": 1}, ["setting of machine", "'powr'", "Did you mean 'power'?"]),
@@ -66,4 +69,47 @@ def test_a_method_is_named_after_its_class_and_errors_use_that_name():
 
 
 def test_check_settings_fills_in_defaults():
-    assert check_settings("x", Machine.settings, {"count": 5})["power"] == 1.0
+    assert check_settings(Machine, {"count": 5})["power"] == 1.0
+
+
+def test_infinity_is_accepted_only_where_a_declaration_says_so():
+    class Bounded(Configurable):
+        limit: float = real(1.0, low=0.0, infinite=True, meaning="how much")
+
+    assert [Bounded(limit=value).limit for value in (2, "inf", math.inf)] == [2.0, math.inf, math.inf]
+    assert Bounded.settings["limit"].accepted == "a number in [0, inf]"
+    for value in (-math.inf, math.nan, -1):
+        with pytest.raises(UserError, match=r"takes a number in \[0, inf\]"):
+            Bounded(limit=value)
+
+
+def test_any_name_may_be_a_setting():
+    class Odd(Configurable):
+        copy: int = integer(1, meaning="pydantic's models have a method of this name")
+        model_config: int = integer(2, meaning="and this attribute")
+
+    assert Odd(copy=3).configuration() == {"copy": 3, "model_config": 2}
+
+
+def test_settings_of_several_bases_are_joined():
+    class Loud(Configurable):
+        volume: int = integer(11, meaning="how loud")
+
+    class Both(Machine, Loud):
+        pass
+
+    assert set(Both.settings) == {*Machine.settings, "volume"}
+    assert Both(volume=3, count=4).configuration()["volume"] == 3
+
+
+def test_the_model_of_settings_describes_them():
+    described = settings_model(Machine).json_schema()["properties"]
+    assert described["power"] == {
+        "default": 1.0,
+        "description": "how strong",
+        "exclusiveMinimum": 0.0,
+        "maximum": 2.0,
+        "title": "Power",
+        "type": "number",
+    }
+    assert described["colour"]["enum"] == ["red", "green"]

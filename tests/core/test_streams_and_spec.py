@@ -1,6 +1,8 @@
 import json
+import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,6 +60,13 @@ def test_per_objective_settings_survive_storage():
     restored = RunSpec.from_json(json.loads(original.canonical))
     assert restored.id == original.id
     assert restored.build_method().configuration()["tau"] == (0.1, 0.2)
+
+
+def test_an_infinite_setting_survives_storage_as_strict_json():
+    original = replace(spec(), method_settings={"limit": math.inf, "shares": (1.0, 0.5)})
+    stored = json.loads(original.canonical, parse_constant=pytest.fail)
+    assert RunSpec.from_json(stored) == original
+    assert RunSpec.from_json(stored).id == original.id
 
 
 def test_the_order_of_keys_does_not_matter():

@@ -5,33 +5,33 @@ from mobench import UserError
 from mobench.core.resources import Resources, resources
 from mobench.planning.estimate import estimate_seconds, states_its_cost
 from mobench.planning.plan import make_groups, make_plan
-from mobench.planning.profiles import choose_profile, profile_names
-from mobench.planning.suite import load_suite
+from mobench.planning.suite import choose_profile, load_suite
+from mobench.planning.suite_parts import SuiteFile
 
-RAW = {
-    "default_profile": "auto",
-    "auto": {"cpu": "small", "cuda": "large", "hint": "profile=large does more"},
-    "profiles": {"small": {}, "large": {}},
-}
+FILE = SuiteFile(
+    default_profile="auto",
+    auto={"cpu": "small", "cuda": "large", "hint": "profile=large does more"},
+    profiles={"small": {}, "large": {}},
+)
 
 
 def test_the_machine_decides_where_the_suite_says_auto(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert choose_profile("x", RAW, None) == (
+    assert choose_profile("x", FILE, None) == (
         "small",
         "x: picked profile=small (no CUDA device here); profile=large does more",
     )
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert choose_profile("x", RAW, "auto")[0] == "large"
-    assert choose_profile("x", RAW, "small") == ("small", "")
+    assert choose_profile("x", FILE, "auto")[0] == "large"
+    assert choose_profile("x", FILE, "small") == ("small", "")
 
 
 def test_a_suite_without_default_has_a_standard_profile():
-    assert profile_names({"profiles": {"quick": {}}}) == ["quick", "standard"]
-    assert profile_names(RAW) == ["large", "small"]
-    assert choose_profile("x", {}, None) == ("standard", "")
+    assert SuiteFile(profiles={"quick": {}}).profile_names == ["quick", "standard"]
+    assert FILE.profile_names == ["large", "small"]
+    assert choose_profile("x", SuiteFile(), None) == ("standard", "")
     with pytest.raises(UserError, match="Did you mean 'small'"):
-        choose_profile("x", RAW, "smal")
+        choose_profile("x", FILE, "smal")
 
 
 def test_an_estimate_is_positive():

@@ -150,7 +150,7 @@ def test_mistakes_are_explained(ran, monkeypatch, capsys, settings, words):
 
 
 def test_a_mistake_in_the_suite_writes_nothing(ran, capsys):
-    text = SYNTHETIC.replace("gradient-norm]", "gradient-nrm]")
+    text = SYNTHETIC.replace("gradient-norm]", "gradient-nrm]").replace("[PAPER]", "[]")
     folder = ran / "broken"
     folder.mkdir()
     (folder / "mine.yaml").write_text(text)

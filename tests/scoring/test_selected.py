@@ -110,23 +110,6 @@ def test_too_few_seeds_mark_no_best(monkeypatch):
     assert any("No best is marked" in note for note in numbers.notes)
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ({"label": "x", "value": "y"}, ["lacks select"]),
-        ({**ROWS[0], "selct": "y"}, ["'selct'", "Did you mean 'select'?"]),
-        ({**ROWS[0], "best": "highest"}, ["best", "'highest'", "max, min"]),
-        ({**ROWS[0], "unit": 0}, ["unit", "(0, inf)"]),
-        ({**ROWS[0], "decimals": "two"}, ["decimals", "whole number"]),
-        ("accuracy", ["must be a mapping"]),
-    ],
-)
-def test_mistakes_in_a_row_are_explained(row, words):
-    with pytest.raises(UserError) as caught:
-        selected_rows(replace(SUITE, selected=(row,)))
-    assert all(word in str(caught.value) for word in words)
-
-
 def test_an_unknown_selection_is_refused():
     with pytest.raises(UserError, match="Did you mean 'validation'"):
         selected_rows(SUITE, "validaton")

@@ -66,13 +66,13 @@ def test_lines_fit_into_eighty_columns_and_mark_what_is_missed() -> None:
 )
 def test_mistakes_are_named(arguments: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        command.read_request(arguments)
+        command.Peers.read(arguments).request()
 
 
 @pytest.mark.parametrize("size", command.SIZES)
 def test_every_part_is_measured_unless_some_are_named(size: str) -> None:
-    assert command.read_request([f"size={size}"]).parts == command.PARTS
-    assert command.read_request([f"size={size}", "only=site,suites"]).parts == ("site", "suites")
+    assert command.Peers.read([f"size={size}"]).request().parts == command.PARTS
+    assert command.Peers.read([f"size={size}", "only=site,suites"]).request().parts == ("site", "suites")
 
 
 def test_a_ratio_is_the_median_of_pairs_and_not_the_ratio_of_medians() -> None:

@@ -1,0 +1,143 @@
+"""Whether what a suite names exists: problems, methods, settings, metrics, columns and plots, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mobench.core.columns import IDENTITY, MEASURED
+from mobench.core.method import Method
+from mobench.core.problem import Problem
+from mobench.core.registry import find_method, find_problem, methods, problems
+from mobench.core.settings import Configurable
+from mobench.errors import UserError, unknown
+from mobench.planning.plan import expand
+from mobench.planning.published_file import read_published
+from mobench.planning.suite import Suite
+from mobench.training.optimizer import Training
+
+NOTED = ("diagnostic/", "total/")
+"""What stands before the name of a diagnostic that a method notes: its mean over steps, and its sum."""
+
+Name = tuple[str, str, str]
+"""What kind of thing is named (a metric, a column, …), where, and by which name."""
+
+
+def check_entries(suite: Suite) -> None:
+    """Refuse problems, methods and settings that do not exist, and values that their settings do not accept."""
+    with _at(suite, "training"):
+        Training(**suite.training)
+    for part, find in (("methods", find_method), ("problems", find_problem)):
+        for name, entry in getattr(suite, part).items():
+            with _at(suite, f"{part}.{name}"):
+                expand(find(name), entry)
+
+
+def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:
+    """Refuse a metric, column or plot that does not exist; `plots` are the options of each plot by its name.
+
+    Where a problem or method of the suite is not known here (results are read without its plugin), it cannot be
+    told what exists, and only plots are checked.
+    """
+    known: dict[str, Collection[str]] = {"plot": plots}
+    known |= {f"option of plot {name}:": ("plot", "where", *options) for name, options in plots.items()}
+    try:
+        solved = [problem for name, entry in suite.problems.items() for problem in expand(find_problem(name), entry)]
+        compared = [find_method(name) for name in suite.methods]
+    except UserError:
+        pass
+    else:
+        known |= _vocabulary(solved, compared)
+    for kind, path, name in _names(suite):
+        if kind in known and name not in known[kind]:
+            with _at(suite, path):
+                raise unknown(kind, name, known[kind])
+
+
+@contextmanager
+def _at(suite: Suite, path: str) -> Iterator[None]:
+    """Say where the mistake stands."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"suite {suite.name}, profile {suite.profile}: {path}: {error}") from None
+
+
+def _vocabulary(solved: Sequence[Problem], compared: Sequence[type[Method]]) -> dict[str, Collection[str]]:
+    """Return the names that exist, by kind."""
+    owners: dict[str, Sequence[type[Configurable]]] = {
+        "problem": [*problems().values()],
+        "method": [*methods().values()],
+        "training": [Training],
+    }
+    choices: dict[str, set[str]] = {}
+    for part, kinds in owners.items():
+        for name, setting in (item for kind in kinds for item in kind.settings.items()):
+            choices.setdefault(f"{part}.{name}", set()).update(setting.choices)
+    found: dict[str, Collection[str]] = {
+        "column": {*IDENTITY, *(metric.name for metric in MEASURED), *choices},
+        "setting to split by": [name for name in choices if name.startswith("method.")],
+        "value for method:": methods(),
+        "value for problem:": problems(),
+        **{f"value for {column}:": words for column, words in choices.items() if words},
+    }
+    measured = [metric.name for problem in solved for metric in (*problem.metrics(), *MEASURED)]
+    noted = [f"{kind}{metric.name}" for method in compared for metric in method.diagnostics for kind in NOTED]
+    found["metric"] = {*measured, *noted}
+    return found
+
+
+def _names(suite: Suite) -> Iterator[Name]:
+    """Yield everything that a suite's tables, rows and plots name."""
+    yield from (("metric", f"metrics[{at}]", name) for at, name in enumerate(suite.metrics))
+    yield from (("setting to split by", f"split[{at}]", name) for at, name in enumerate(suite.split))
+    for at, table in enumerate(suite.tables):
+        yield "metric", f"tables[{at}].value", table.value
+        yield "column", f"tables[{at}].columns", table.columns
+        yield "column", f"tables[{at}].rows", table.rows
+        yield from _where(f"tables[{at}].where", table.where)
+    for at, row in enumerate(suite.published):
+        yield "metric", f"published[{at}].value", row.value
+        yield "column", f"published[{at}].by", row.by or "seed"
+        yield from _where(f"published[{at}].where", row.where)
+    for at, chosen in enumerate(suite.selected):
+        for key in ("value", "select", "select_test"):
+            yield "metric", f"selected[{at}].{key}", getattr(chosen, key) or chosen.value
+        for method, settings in chosen.fixed.items():
+            fixed = {"method": method, **{f"method.{name}": value for name, value in settings.items()}}
+            yield from _where(f"selected[{at}].fixed.{method}", fixed)
+    for at, file in enumerate(suite.published_tables):
+        yield from _published_names(f"published_tables[{at}]", file)
+    for at, entry in enumerate(suite.plots):
+        yield from _plot_names(f"plots[{at}]", {"plot": entry} if isinstance(entry, str) else dict(entry))
+
+
+def _plot_names(path: str, entry: dict[str, Any]) -> Iterator[Name]:
+    plot = entry["plot"]
+    yield "plot", path, plot
+    yield from ((f"option of plot {plot}:", path, option) for option in entry)
+    yield from _where(f"{path}.where", entry.get("where", {}))
+    if isinstance(entry.get("setting"), str):
+        yield "column", f"{path}.setting", entry["setting"]
+    for option in ("value", "values", "select"):
+        given = entry.get(option, [])
+        for metric in given if isinstance(given, list) else [given]:
+            yield "metric", f"{path}.{option}", str(metric)
+
+
+def _published_names(path: str, file: str) -> Iterator[Name]:
+    for at, table in enumerate(read_published(file).tables):
+        for number, instance in enumerate(table.instances):
+            inside = f"{path} ({file}): tables[{at}].instances[{number}]"
+            for metric, where, _ in table.cells(instance):
+                yield "metric", inside, metric
+                yield from _where(inside, where)
+
+
+def _where(path: str, where: Mapping[str, Any]) -> Iterator[Name]:
+    for column, wanted in where.items():
+        yield "column", path, column
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            if isinstance(value, str):
+                yield f"value for {column}:", path, value

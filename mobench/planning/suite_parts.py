@@ -80,7 +80,7 @@ class TableEntry(Strict):
     columns: Text
     """What stands across, e.g. `problem.k`."""
     rows: Text = "contender"
-    """What stands down: `contender` (a method's whole sweep together), `method_label` (one row each), or e.g. `method.tau`."""
+    """What stands down: `contender` (a whole sweep together), `method_label` (one row each), or e.g. `method.tau`."""
     over: Aggregate = "mean"
     """How the numbers of many runs become one."""
     where: Where = field(default_factory=dict)

@@ -59,7 +59,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def forget_plugins(monkeypatch):
     registry.methods(), registry.problems()
-    monkeypatch.setattr(registry, "_found", {kind: dict(found) for kind, found in registry._found.items()})
+    monkeypatch.setattr(registry, "_found", {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES})
     loaded = set(sys.modules)
     yield
     for name in set(sys.modules) - loaded:
@@ -149,7 +149,7 @@ def test_results_in_every_format(folder):
     assert len(csv.splitlines()) == len(rows) + 1 == len(table) + 1 == 13
     assert table["primary_gradient_norm"].tolist() == [row["primary_gradient_norm"] for row in rows]
     scores = json.loads(mobench("results", "results=out", "view=scores", "format=json", cwd=folder))
-    assert {row["method"] for row in scores} == {"mgda", "pcd"} and len(scores) == 4
+    assert {row["contender"] for row in scores} == {"mgda", "pcd"} and len(scores) == 4
     budget = json.loads(mobench("results", "results=out", "view=budget", "format=json", cwd=folder))
     assert max(row["tried"] for row in budget) == 2
     assert "norms" in mobench("results", "suite=tiny.yaml", "results=out", cwd=folder)

@@ -27,7 +27,7 @@ def loaded(document, base, file):
 @pytest.mark.parametrize(("document", "name"), [("README.md", "mine"), ("CONTRIBUTING.md", "unit-sum")])
 def test_the_shown_method_conforms_and_runs(document, name, tmp_path, monkeypatch):
     registry.methods(), registry.problems()
-    monkeypatch.setattr(registry, "_found", {kind: dict(found) for kind, found in registry._found.items()})
+    monkeypatch.setattr(registry, "_found", {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES})
     assert len(loaded(document, "(Method)", tmp_path / f"{name.replace('-', '_')}.py").splitlines()) <= 20
     findings = check_method(registry.find_method(name))
     assert conforms(findings), [finding for finding in findings if finding.failed]
@@ -37,7 +37,7 @@ def test_the_shown_method_conforms_and_runs(document, name, tmp_path, monkeypatc
 
 def test_the_shown_plot_draws(tmp_path, monkeypatch):
     registry.plots()
-    monkeypatch.setattr(registry, "_found", {kind: dict(found) for kind, found in registry._found.items()})
+    monkeypatch.setattr(registry, "_found", {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES})
     loaded("CONTRIBUTING.md", "(Plot)", tmp_path / "ends.py")
     runs = table([run("pcd", seed, **{"loss/wells": 1.0 + seed}) for seed in (0, 1)])
     (picture,) = draw_plots(["ends"], results(runs, registry.find_problem("two-wells")()))

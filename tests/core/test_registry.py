@@ -20,7 +20,7 @@ class {name}(Method):
 @pytest.fixture(autouse=True)
 def forget_plugins(monkeypatch):
     registry.methods(), registry.problems()
-    monkeypatch.setattr(registry, "_found", {kind: dict(found) for kind, found in registry._found.items()})
+    monkeypatch.setattr(registry, "_found", {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES})
 
 
 def test_shipped_methods_and_problems_are_found_without_a_list():

@@ -50,4 +50,4 @@ def table(*parts, split=()):
 def results(runs, problem=None, **more):
     """Return a table as the results of a suite in which every run is of the given problem."""
     built = {} if problem is None else dict.fromkeys(runs["instance"], problem)
-    return SuiteResults(Suite("s", "p", "t", methods=dict.fromkeys(METHODS)), runs, built, **more)
+    return SuiteResults(Suite(name="s", profile="p", title="t", methods=dict.fromkeys(METHODS)), runs, built, **more)

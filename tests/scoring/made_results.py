@@ -13,7 +13,7 @@ from mobench.planning.suite import Suite
 from mobench.scoring.contenders import with_contenders
 from mobench.scoring.suite_results import SuiteResults
 
-NO_SUITE = Suite("hand", "quick", "Hand-made")
+NO_SUITE = Suite(name="hand", profile="quick", title="Hand-made")
 
 
 def results_of(table: pd.DataFrame, suite: Suite = NO_SUITE, **fields: Any) -> SuiteResults:

@@ -23,7 +23,9 @@ ROWS = (
         "select_test": "reported",
     },
 )
-SUITE = Suite("mine", "standard", "Mine", methods={"pcd": {}, "mgda": {}, "famo": {}, "ws": {}}, selected=ROWS)
+SUITE = Suite(
+    name="mine", profile="standard", title="Mine", methods={"pcd": {}, "mgda": {}, "famo": {}, "ws": {}}, selected=ROWS
+)
 METRICS = ("chosen_on", "reported", "bytes")
 TAUS = {
     0.1: [(0.9, 70.0, 4000.0), (0.8, 72.0, 4000.0), (0.85, 71.0, 4000.0)],

@@ -203,7 +203,7 @@ def table():
     return pd.DataFrame([{**known, **row} for row in rows])
 
 
-SUITE = Suite("hand", "quick", "Hand-made", methods={"mgda": {}, "ws": {}}, seeds=(0, 1))
+SUITE = Suite(name="hand", profile="quick", title="Hand-made", methods={"mgda": {}, "ws": {}}, seeds=(0, 1))
 
 
 def test_a_contest_is_the_hypervolume_per_seed_and_a_failure_is_missing(table):
@@ -247,11 +247,13 @@ def test_without_bounds_the_first_selected_row_or_a_loss_ranks_and_nothing_else(
     ]
     table = pd.DataFrame(rows)
     picked = ({"label": "x", "value": "test", "select": "valid", "best": "min"},)
-    (found,) = results_of(table, Suite("s", "p", "t", selected=picked, metrics=("loss/primary",))).contests
+    (found,) = results_of(
+        table, Suite(name="s", profile="p", title="t", selected=picked, metrics=("loss/primary",))
+    ).contests
     assert (found.metric, found.best, found.values["ws"].tolist()) == ("test", "min", [1.0, 1.0])
-    (found,) = results_of(table, Suite("s", "p", "t", metrics=("loss/primary",))).contests
+    (found,) = results_of(table, Suite(name="s", profile="p", title="t", metrics=("loss/primary",))).contests
     assert (found.metric, found.best, found.values["mgda"].tolist()) == ("loss/primary", "min", [2.0, 3.0])
-    assert results_of(table, Suite("s", "p", "t", metrics=("farkas_margin",))).contests == []
+    assert results_of(table, Suite(name="s", profile="p", title="t", metrics=("farkas_margin",))).contests == []
 
 
 def test_rounding_is_no_rank(table):

@@ -132,5 +132,5 @@ def test_questions_that_make_no_sense(suite):
 
 
 def test_no_records_make_empty_tables():
-    empty = SuiteResults.read(Suite("s", "p", "t"), list)
+    empty = SuiteResults.read(Suite(name="s", profile="p", title="t"), list)
     assert len(empty.table) == 0 and empty.contests == [] and empty.failed == 0

@@ -68,7 +68,7 @@ def run_here(*arguments, cwd, code=0):
 @pytest.fixture(autouse=True)
 def forget_plugins(monkeypatch):
     registry.methods(), registry.problems()
-    monkeypatch.setattr(registry, "_found", {kind: dict(found) for kind, found in registry._found.items()})
+    monkeypatch.setattr(registry, "_found", {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES})
     loaded = set(sys.modules)
     yield
     for name in set(sys.modules) - loaded:

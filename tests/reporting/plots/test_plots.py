@@ -62,7 +62,7 @@ def test_accuracy_against_reduction_shows_the_numbers_of_the_table():
         {"label": str(target), "value": f"accuracy@{target}", "select": f"selection_accuracy@{target}"}
         for target in TARGETS
     )
-    expected = selected_frame(selected_rows(Suite("x", "y", "z", selected=rows)), RUNS)
+    expected = selected_frame(selected_rows(Suite(name="x", profile="y", title="z", selected=rows)), RUNS)
     for target in TARGETS:
         plotted = frame[frame["target"] == target].set_index("contender")
         listed = expected[expected["row"] == str(target)].set_index("contender").loc[plotted.index]

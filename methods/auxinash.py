@@ -42,7 +42,9 @@ class AuxiNash(Method):
     p: float = real(
         0.5, low=0.0, high=1.0, low_open=True, high_open=True, meaning="the primary's power; the rest is shared"
     )
-    max_norm: float = real(1.0, low=0.0, low_open=True, meaning="the update is clipped to this length")
+    max_norm: float = real(
+        1.0, low=0.0, low_open=True, infinite=True, meaning="the update is clipped to this length; inf: never"
+    )
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
@@ -56,7 +58,7 @@ class AuxiNash(Method):
         gram = step.gram
         rest = step.k - 1
         powers = np.array([self.p] + [(1.0 - self.p) / rest] * rest) if rest else np.ones(1)
-        bargain = nash_bargain(gram, powers, self.last)
+        bargain = nash_bargain(gram, powers, self.last, step.resolution)
         self.last = bargain.alpha
         step.note(unsolved=not bargain.solved)
         if not bargain.solved:

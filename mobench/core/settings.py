@@ -11,8 +11,9 @@ A class that derives from `Configurable` declares its settings as fields:
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mobench.errors import UserError, unknown
@@ -44,19 +45,21 @@ class Setting:
 
 @dataclass(frozen=True)
 class Real(Setting):
-    """A finite real number in an interval."""
+    """A real number in an interval."""
 
     low: float = -math.inf
     high: float = math.inf
     low_open: bool = False
     high_open: bool = False
+    infinite: bool = False
+    """Whether infinity is accepted, where the interval reaches so far."""
 
     @property
     def accepted(self) -> str:
-        if math.isinf(self.low) and math.isinf(self.high):
+        if math.isinf(self.low) and math.isinf(self.high) and not self.infinite:
             return "a finite number"
-        left = "(" if self.low_open or math.isinf(self.low) else "["
-        right = ")" if self.high_open or math.isinf(self.high) else "]"
+        left = "(" if self.low_open or (math.isinf(self.low) and not self.infinite) else "["
+        right = ")" if self.high_open or (math.isinf(self.high) and not self.infinite) else "]"
         return f"a number in {left}{self.low:g}, {self.high:g}{right}"
 
     def convert(self, value: Any) -> float:
@@ -65,7 +68,7 @@ class Real(Setting):
         number = float(value)
         above = number > self.low if self.low_open else number >= self.low
         below = number < self.high if self.high_open else number <= self.high
-        if not (math.isfinite(number) and above and below):
+        if not (above and below and (math.isfinite(number) or self.infinite)):
             raise ValueError(value)
         return number
 
@@ -116,6 +119,8 @@ class Choice(Setting):
     """One of a fixed set of words."""
 
     choices: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Former spellings, each with its choice."""
 
     @property
     def accepted(self) -> str:
@@ -123,11 +128,14 @@ class Choice(Setting):
 
     def convert(self, value: Any) -> str:
         word = "none" if value is None and "none" in self.choices else str(value)
+        word = self.aliases.get(word, word)
         if word not in self.choices:
             raise ValueError(value)
         return word
 
     def parse(self, key: str, value: Any) -> Any:
+        if value in self.aliases:
+            warnings.warn(f"{key}={value} is now called {key}={self.aliases[value]}", FutureWarning, stacklevel=2)
         try:
             return self.convert(value)
         except ValueError:
@@ -173,9 +181,10 @@ def real(
     high: float = math.inf,
     low_open: bool = False,
     high_open: bool = False,
+    infinite: bool = False,
 ) -> Any:
     """Declare a real-valued setting."""
-    return Real(default, meaning, low, high, low_open, high_open)
+    return Real(default, meaning, low, high, low_open, high_open, infinite)
 
 
 def reals(
@@ -196,9 +205,9 @@ def integer(default: int, *, meaning: str, low: int | None = None, high: int | N
     return Integer(default, meaning, low, high)
 
 
-def choice(default: str, choices: Sequence[str], *, meaning: str) -> Any:
-    """Declare a setting that takes one of `choices`."""
-    return Choice(default, meaning, tuple(choices))
+def choice(default: str, choices: Sequence[str], *, meaning: str, aliases: Mapping[str, str] | None = None) -> Any:
+    """Declare a setting that takes one of `choices`; `aliases` are former spellings of these."""
+    return Choice(default, meaning, tuple(choices), aliases or {})
 
 
 def flag(default: bool, *, meaning: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -85,9 +86,19 @@ def hash_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return json.dumps(_without_infinity(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _without_infinity(value: Any) -> Any:
+    """JSON has no infinite number: it becomes `"inf"`, which a setting that takes it reads back."""
+    if isinstance(value, Mapping):
+        return {name: _without_infinity(item) for name, item in value.items()}
+    return "inf" if isinstance(value, float) and value == math.inf else value
 
 
 def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON turns tuples into lists; settings use tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    """JSON turns tuples into lists and has no infinity; settings use both."""
+    return {
+        name: tuple(value) if isinstance(value, list) else math.inf if value == "inf" else value
+        for name, value in settings.items()
+    }

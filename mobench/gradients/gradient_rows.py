@@ -30,7 +30,7 @@ from mobench.gradients.blocks import (
     split,
     weighted_sum,
 )
-from mobench.gradients.gram import gram_of
+from mobench.gradients.gram import Gram, gram_of
 from mobench.gradients.losses import Loss, last_with_graph, loss_values
 
 
@@ -65,7 +65,7 @@ class GradientRows:
         """Forget the step that is under way, and free its memory."""
         self._pending: Sequence[Loss] = ()
         self._rows: list[Row] = []
-        self._gram: Matrix | None = None
+        self._gram: Gram | None = None
         self._value_sum: Vector = np.zeros(0)
         self._weight = 1.0
         self._scale = 1.0
@@ -125,17 +125,23 @@ class GradientRows:
     @property
     def gram_if_read(self) -> Matrix | None:
         """The Gram matrix, None if nobody has asked for it in this step."""
-        return self._gram
+        return None if self._gram is None else self._gram.matrix
+
+    @property
+    def resolution(self) -> float:
+        """What the Gram matrix resolves, as in `Step.resolution`; it must have been asked for."""
+        assert self._gram is not None
+        return self._gram.resolution
 
     def gram(self) -> Matrix:
         """Return the K×K inner products of the gradients in float64."""
         if self._gram is None:
             rows = self._all_rows()
             with torch.no_grad():
-                matrix = gram_of(len(rows), lambda: self._flat_blocks(rows))
+                taken = gram_of(len(rows), lambda: self._flat_blocks(rows))
             units = np.array([row.unit for row in rows])
-            self._gram = matrix / units[:, None] / units
-        return self._gram
+            self._gram = taken._replace(matrix=taken.matrix / units[:, None] / units)
+        return self._gram.matrix
 
     @torch.no_grad()
     def gradients(self) -> Tensor:
@@ -170,11 +176,12 @@ class GradientRows:
             terms = [(row, factor / row.unit) for row, factor in zip(self._rows, factors, strict=True)]
         else:
             terms = self._differentiate_sum(factors)
+        wide = self._gram is not None and self._gram.cancels(np.asarray(weights))
         self.clear()
         terms.sort(key=lambda term: not term[0].owned)  # memory that may become `.grad` comes first
         with torch.no_grad():
             for index, parameter in enumerate(self.parameters):
-                parameter.grad = weighted_sum(terms, index, parameter) if parameter.requires_grad else None
+                parameter.grad = weighted_sum(terms, index, parameter, wide=wide) if parameter.requires_grad else None
 
     @torch.no_grad()
     def apply_direction(self, direction: Tensor) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mobench.core.method import Matrix, Method
 from mobench.errors import MethodError, NonFiniteError, UserError
-from mobench.gradients.gram import gram_of
+from mobench.gradients.gram import Gram, gram_of
 from mobench.gradients.losses import plain_values
 from mobench.training.step import build_method, chosen_update, make_step
 
@@ -24,9 +24,16 @@ class _Given:
 
     def __init__(self, rows: Tensor) -> None:
         self._rows = rows
+        self.taken: Gram | None = None
 
     def gram(self) -> Matrix:
-        return gram_of(len(self._rows), lambda: [list(self._rows.unbind())])
+        self.taken = gram_of(len(self._rows), lambda: [list(self._rows.unbind())])
+        return self.taken.matrix
+
+    @property
+    def resolution(self) -> float:
+        assert self.taken is not None
+        return self.taken.resolution
 
     def gradients(self) -> Tensor:
         return self._rows
@@ -54,13 +61,16 @@ def combine(
     values = None if losses is None else plain_values(losses)
     if values is not None and values.shape != (k,):
         raise UserError(f"losses has shape {values.shape}; there are {k} gradients")
-    step = make_step(values, k, _Given(rows), lower_bounds, _count_call(solver, k))
+    source = _Given(rows)
+    step = make_step(values, k, source, lower_bounds, _count_call(solver, k))
     chosen = chosen_update(solver, step)
     if isinstance(chosen, Tensor):
         if chosen.shape != rows.shape[1:]:
             raise MethodError(f"{solver.name} returned {tuple(chosen.shape)} for gradients of {rows.shape[1]} entries")
         return chosen.to(rows)
     working = torch.promote_types(rows.dtype, torch.float32)
+    if source.taken is not None and source.taken.cancels(chosen) and rows.device.type != "mps":
+        working = torch.float64
     weights = torch.as_tensor(chosen, dtype=working, device=rows.device)
     return (weights @ rows.to(working)).to(rows.dtype)
 

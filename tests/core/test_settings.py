@@ -67,3 +67,23 @@ def test_a_method_is_named_after_its_class_and_errors_use_that_name():
 
 def test_check_settings_fills_in_defaults():
     assert check_settings("x", Machine.settings, {"count": 5})["power"] == 1.0
+
+
+def test_infinity_is_accepted_where_it_is_declared():
+    class Limited(Configurable):
+        most: float = real(1.0, low=0.0, low_open=True, infinite=True, meaning="a limit")
+
+    assert Limited(most="inf").most == Limited(most=math.inf).most == math.inf
+    for refused in (-math.inf, math.nan, 0.0):
+        with pytest.raises(UserError, match=r"limited\.most=.* takes a number in \(0, inf\]"):
+            Limited(most=refused)
+
+
+def test_a_former_spelling_is_announced_and_becomes_the_present_one():
+    class Renamed(Configurable):
+        colour: str = choice("red", ("red", "green"), aliases={"verdant": "green"}, meaning="which")
+
+    with pytest.warns(FutureWarning, match=r"renamed\.colour=verdant is now called renamed\.colour=green"):
+        assert Renamed(colour="verdant").configuration() == {"colour": "green"}
+    with pytest.raises(UserError, match="Accepted: green, red"):
+        Renamed(colour="blue")

@@ -1,4 +1,5 @@
 import json
+import math
 import subprocess
 import sys
 
@@ -58,6 +59,13 @@ def test_per_objective_settings_survive_storage():
     restored = RunSpec.from_json(json.loads(original.canonical))
     assert restored.id == original.id
     assert restored.build_method().configuration()["tau"] == (0.1, 0.2)
+
+
+def test_an_infinite_setting_survives_storage():
+    unlimited = RunSpec.of(find_problem("double-well")(), find_method("auxinash")(max_norm="inf"), {}, 0)
+    restored = RunSpec.from_json(json.loads(unlimited.canonical))
+    assert restored == unlimited and restored.id == unlimited.id
+    assert restored.build_method().configuration()["max_norm"] == math.inf
 
 
 def test_the_order_of_keys_does_not_matter():

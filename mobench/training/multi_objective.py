@@ -18,7 +18,7 @@ from torch import Tensor
 from mobench.core.method import Method, Vector
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError, UserError
-from mobench.gradients.blocks import all_finite
+from mobench.gradients.blocks import all_finite, refuse_non_finite
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.losses import Loss, plain_values
 from mobench.training.diagnostics import Diagnostics
@@ -217,6 +217,8 @@ class MultiObjective:
         if self._scaling and not all_finite(parameter.grad for parameter in rows.parameters):
             method.load_state_dict(before)
             return None
+        if gram is None and weights is not None and not self._scaling:
+            refuse_non_finite(rows.parameters)
         self.iteration += 1
         passes = rows.backward_passes - self._passes_before
         return Diagnostics(step.iteration, losses, weights, gram, step.notes, passes)

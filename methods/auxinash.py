@@ -65,7 +65,9 @@ class AuxiNash(Method):
     p: float = real(
         0.5, low=0.0, high=1.0, low_open=True, high_open=True, meaning="the primary's power; the rest is shared"
     )
-    max_norm: float = real(1.0, low=0.0, low_open=True, meaning="the update is clipped to this length")
+    max_norm: float = real(
+        1.0, low=0.0, low_open=True, infinite=True, meaning="the update is clipped to this length; inf: never"
+    )
 
     diagnostics = (
         Metric(
@@ -89,7 +91,7 @@ class AuxiNash(Method):
         gram = step.gram
         rest = step.k - 1
         powers = np.array([self.p] + [(1.0 - self.p) / rest] * rest) if rest else np.ones(1)
-        bargain = nash_bargain(gram, powers, self.last)
+        bargain = nash_bargain(gram, powers, self.last, step.resolution)
         self.last = bargain.alpha
         step.note(unsolved=not bargain.solved)
         if not bargain.solved:

@@ -26,7 +26,8 @@ class CAGrad(Method):
         d = argmax_d min_i g_i·d    s.t.  ‖d − g_0‖ ≤ c ‖g_0‖.
 
     By duality d = g_0 + c ‖g_0‖ g_w / ‖g_w‖ with g_w = Σ_i w_i g_i and w the minimiser of
-    g_w·g_0 + c ‖g_0‖ ‖g_w‖ over the simplex. At g_0 = 0 the ball is a point and d = 0.
+    g_w·g_0 + c ‖g_0‖ ‖g_w‖ over the simplex. For c ≥ 1 the fixed points are Pareto-stationary. At g_0 = 0
+    the ball is a point and d = 0.
 
     Scale: (1 − c) ‖g_0‖ ≤ ‖d‖ ≤ (1 + c) ‖g_0‖, about 1/K of PCGrad's sum. `rescale` divides d by
     1 + c² or 1 + c, as published code does. With one objective d = (1 + c) g_1 before rescaling.
@@ -54,7 +55,7 @@ class CAGrad(Method):
     )
     look = Look("#A80300", "#C32106", "v")
 
-    c: float = real(0.4, low=0.0, high=1.0, high_open=True, meaning="radius of the ball, relative to ‖g_0‖")
+    c: float = real(0.4, low=0.0, meaning="radius of the ball, relative to ‖g_0‖")
     rescale: str = choice("none", ("none", "1+c^2", "1+c"), meaning="what the update is divided by")
 
     def __init__(self, **values: Any) -> None:
@@ -66,7 +67,7 @@ class CAGrad(Method):
         self.last = None
 
     def weights(self, step: Step) -> Vector:
-        weights = self.last = conflict_averse(step.gram, self.c, self.last)
+        weights = self.last = conflict_averse(step.gram, self.c, self.last, step.resolution)
         if self.rescale == "1+c^2":
             return weights / (1.0 + self.c * self.c)
         if self.rescale == "1+c":

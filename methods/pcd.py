@@ -14,7 +14,7 @@ from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import choice, real, reals
 from mobench.errors import MethodError, UserError
-from mobench.solvers import RESOLUTION, largest_feasible_tau_fraction, project_primary
+from mobench.solvers import project_primary
 
 
 @register
@@ -45,15 +45,16 @@ class PCD(Method):
     A gradient that has been zero throughout has s_i = 1.
 
     Infeasible (possible for K ≥ 3, where secondaries are positively dependent): d̃ = g̃_1 for that
-    step, or with `infeasible=scale_tau` the projection at the largest feasible fraction of τ. Such
-    steps are counted in `infeasible_steps`, and in the run's diagnostics as `infeasible`.
+    step, or with `infeasible=no-ascent` the projection at τ = 0, which moves against no secondary (a
+    smaller τ > 0 would not help: if one is feasible, all are). Such steps are counted in
+    `infeasible_steps`, and in the run's diagnostics as `infeasible`.
 
     Scale: `rescale=primary` returns d̃ at the primary gradient's length, ‖d‖ = ‖g_1‖, which makes
     one objective plain gradient descent. It also stops where g_1 = 0, although d̃, a combination of
     the secondaries, need not be zero there; `rescale=none` returns d̃ itself, whose length is about
-    one under `ema` and `unit`, and goes on. Where gradients cancel and leave ‖d̃‖ < 1e-7 ‖g̃_1‖, the
-    Gram matrix no longer holds its length: d̃ then counts as zero for τ = 0, and for τ > 0 it is
-    stretched as if it were that long, so that rounding is never blown up to a step.
+    one under `ema` and `unit`, and goes on. Where gradients cancel and leave less than the step
+    resolves (about 1e-7 of the terms of d̃ in float64, 4e-6 in float32), d̃ counts as zero for τ = 0, and
+    for τ > 0 it is stretched as if it were that long, so that rounding is never blown up to a step.
 
     Diagnostics: `active` constraints, `infeasible`, `deviation` ‖d − g_1‖/‖g_1‖, `alignment`
     cos(d, g_1), and the `multipliers` μ.
@@ -91,7 +92,10 @@ class PCD(Method):
     epsilon_form: str = choice("additive", ("additive", "relative"), meaning="ema divides by √(v̂+ε) or √(v̂(1+ε))")
     rescale: str = choice("primary", ("primary", "none"), meaning="length of the update: that of g_1, or of d̃")
     infeasible: str = choice(
-        "primary", ("primary", "scale_tau"), meaning="where no direction satisfies all constraints"
+        "primary",
+        ("primary", "no-ascent"),
+        aliases={"scale_tau": "no-ascent"},
+        meaning="where no direction satisfies all constraints: g_1, or the projection at τ = 0",
     )
 
     symbols: ClassVar[dict[str, str]] = {"tau": "τ"}
@@ -154,25 +158,30 @@ class PCD(Method):
         first = scales[0]
         ratios = [scale / first for scale in scales[1:]]
         tolerances = self.tau if isinstance(self.tau, tuple) else (self.tau,) * len(ratios)
-        multipliers, tau, feasible = self._project(gram, [*map(mul, tolerances, ratios)])
+        resolution = step.resolution
+        multipliers, tau, feasible = self._project(gram, [*map(mul, tolerances, ratios)], resolution)
+        primary = squares[0]
+        if primary == 0.0 and self.rescale == "primary":  # the step is halted, whatever the secondaries ask for
+            multipliers = [0.0] * len(multipliers)
 
         # g_1·d and ‖d‖² for d = g_1 + Σ_j μ_j g_j: where μ_j > 0 the constraint binds, g_j·d = τ_j ‖g_j‖².
-        primary = squares[0]
-        along, demanded, active = primary, 0.0, 0
+        along, demanded, terms, shortest, active = primary, 0.0, primary, 0.0, 0
         for multiplier, product, threshold, square in zip(multipliers, rows[0][1:], tau, squares[1:], strict=True):
+            shortest = max(shortest, threshold * threshold * square)
             if multiplier > 0.0:
                 active += 1
                 along += multiplier * product
                 demanded += multiplier * threshold * square
-        squared_length = along + demanded
-        resolved = squared_length > RESOLUTION * primary
+                terms += multiplier * multiplier * square
+        squared_length = self._checked_length(along + demanded, shortest, gram, multipliers)
+        resolved = squared_length > resolution * terms
 
         if self.rescale == "none":
             scale = first
         elif resolved:
             scale = math.sqrt(primary / squared_length)
         else:
-            scale = RESOLUTION**-0.5 if demanded > 0.0 and primary > 0.0 else 0.0
+            scale = math.sqrt(primary / (resolution * terms)) if demanded > 0.0 else 0.0
         step.note(active=active, infeasible=not feasible, multipliers=np.array([*map(truediv, multipliers, ratios)]))
         if resolved and primary > 0.0:
             step.note(
@@ -202,14 +211,28 @@ class PCD(Method):
             scales.append(1.0 / math.sqrt(normaliser) if normaliser > 0.0 else 1.0)
         return scales
 
-    def _project(self, gram: Matrix, tau: list[float]) -> tuple[list[float], list[float], bool]:
+    def _project(self, gram: Matrix, tau: list[float], resolution: float) -> tuple[list[float], list[float], bool]:
         """Return the multipliers of the raw gradients, the τ they meet, and whether that is the τ asked for."""
-        projection = project_primary(gram, tau)
+        projection = project_primary(gram, tau, resolution)
         if projection.feasible:
             return projection.multipliers.tolist(), tau, True
         self.infeasible_steps += 1
+        none = [0.0] * len(tau)
         if self.infeasible == "primary":
-            return [0.0] * len(tau), tau, False
-        fraction = largest_feasible_tau_fraction(gram, tau)
-        tau = [fraction * value for value in tau]
-        return project_primary(gram, tau).multipliers.tolist(), tau, False
+            return none, none, False
+        return project_primary(gram, none).multipliers.tolist(), none, False
+
+    @staticmethod
+    def _checked_length(square: float, shortest: float, gram: Matrix, multipliers: list[float]) -> float:
+        """Return ‖d‖², given as the `square` that follows if every constraint with μ_j > 0 binds exactly.
+
+        The program of four and more objectives is not solved in closed form, and errors of μ enter that
+        `square` to first order. Where ‖g_1 + Σ_j μ_j g_j‖² says otherwise it is right. In any case
+        ‖d‖ ≥ τ_j ‖g_j‖ for every j, the square of which is at most `shortest`.
+        """
+        if len(multipliers) > 2:
+            weights = np.array([1.0, *multipliers])
+            measured = float(weights @ gram @ weights)
+            if abs(measured - square) > 1e-6 * measured:
+                square = measured
+        return shortest if square < (1.0 - 1e-6) * shortest else square

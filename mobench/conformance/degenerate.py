@@ -28,6 +28,7 @@ def degenerate_scenes(k: int) -> dict[str, Scene]:
         "opposite secondary gradients": Scene.of(np.where(some == 0, np.eye(1, n, 1), signs * line)),
         "collinear gradients of unequal lengths": Scene.of(powers * line),
         "nearly collinear gradients": Scene.of(line + 1e-9 * general),
+        "gradients opposite but for rounding in float32": Scene.of(signs * line + 1e-7 * general),
         "gradients that sum to zero": Scene.of(np.eye(k, n) - np.pad(np.full((k, k), 1.0 / k), ((0, 0), (0, n - k)))),
         "gradients of length 1e-12": Scene.of(1e-12 * general),
         "gradients of length 1e12": Scene.of(1e12 * general),

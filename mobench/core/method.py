@@ -26,9 +26,20 @@ if TYPE_CHECKING:
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
+RESOLUTION = 1e-14
+"""What a float64 Gram matrix of float64 gradients resolves, relative to squared lengths.
+
+The entries of `C`, the Gram matrix of the unit gradients, carry rounding errors of a few 1e-16. A squared
+length `yᵀCy` (with ‖y‖ = 1) that is below this bound cannot be told from zero, so that unit vectors closer
+than 1e-7 to linear dependence count as dependent.
+"""
+
 
 class GradientSource(Protocol):
-    """Where a step's gradients come from; asked only when a method reads them."""
+    """Where a step's gradients come from; asked only when a method reads them.
+
+    A source whose Gram matrix resolves less than `RESOLUTION` says so in an attribute `resolution`.
+    """
 
     def gram(self) -> Matrix:
         """Return the K×K matrix of inner products `<g_i, g_j>` in float64."""
@@ -101,6 +112,13 @@ class Step:
                 raise NonFiniteError(f"the Gram matrix at iteration {self.iteration} is not finite: {gram.tolist()}")
             self._gram = gram
         return self._gram
+
+    @property
+    def resolution(self) -> float:
+        """What `gram` resolves: for ‖y‖ = 1, a squared length of Σ_i y_i g_i/‖g_i‖ below this counts as zero."""
+        _ = self.gram
+        resolution: float = getattr(self._source, "resolution", RESOLUTION)
+        return resolution
 
     @property
     def gradients(self) -> torch.Tensor:
@@ -216,11 +234,23 @@ class Method(Described, ABC):
         """Return everything that changes during a run, as plain copies."""
         state = {name: value for name, value in vars(self).items() if name not in self.settings}
         rng = state.pop("rng")
-        return {**copy.deepcopy(state), "rng": copy.deepcopy(rng.bit_generator.state)}
+        return {
+            **copy.deepcopy(state),
+            "rng": copy.deepcopy(rng.bit_generator.state),
+            "settings": self.configuration(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; the next step is then bit-identical."""
+        """Restore what `state_dict` returned; the next step is then bit-identical.
+
+        The state of a method with other settings is refused. One that does not say its settings, as written
+        by earlier versions, is not.
+        """
         restored = copy.deepcopy(dict(state))
+        for name, value in restored.pop("settings", {}).items():
+            theirs, mine = tuple(value) if isinstance(value, list) else value, getattr(self, name, None)
+            if theirs != mine:
+                raise UserError(f"the state is that of {self.name} with {name}={theirs}, not with {name}={mine}")
         generator = np.random.Generator(np.random.PCG64())
         generator.bit_generator.state = restored.pop("rng")
         vars(self).update(restored, rng=generator)

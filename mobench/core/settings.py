@@ -12,6 +12,7 @@ is a field of a pydantic model, which validates and which `mobench schema settin
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass
 from functools import cache, cached_property
@@ -117,10 +118,19 @@ def integer(default: int | None, *, meaning: str, low: int | None = None, high: 
     )
 
 
-def choice(default: str | None, choices: Sequence[str], *, meaning: str) -> Any:
-    """Declare a setting that takes one of `choices`."""
-    words = tuple(choices)
-    word = BeforeValidator(lambda value: "none" if value is None else str(value))
+def choice(
+    default: str | None, choices: Sequence[str], *, meaning: str, aliases: Mapping[str, str] | None = None
+) -> Any:
+    """Declare a setting that takes one of `choices`; `aliases` are former spellings of these."""
+    words, former = tuple(choices), dict(aliases or {})
+
+    def present(value: Any) -> str:
+        given = "none" if value is None else str(value)
+        if given in former:
+            warnings.warn(f"the setting '{given}' is now called '{former[given]}'", FutureWarning, stacklevel=2)
+        return former.get(given, given)
+
+    word = BeforeValidator(present)
     type_ = Annotated[Literal[words], word]  # type: ignore[valid-type]
     return Setting(default, meaning, "choice", "one of " + ", ".join(words), type_, words, shown="|".join(words))
 

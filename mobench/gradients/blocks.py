@@ -6,6 +6,7 @@ known in closed form be recomputed block by block instead of being stored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Protocol
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from mobench.core.objective import KnownGradient
-from mobench.errors import UserError
+from mobench.errors import NonFiniteError, UserError
 from mobench.gradients import cpu_kernels
 
 Blocks = list[Tensor | None]
@@ -150,12 +151,17 @@ def dense(rows: Sequence[Row], parameters: Sequence[Tensor], positions: Sequence
     return matrix
 
 
-def weighted_sum(terms: Iterable[tuple[Row, float]], index: int, parameter: Tensor) -> Tensor | None:
+def weighted_sum(
+    terms: Iterable[tuple[Row, float]], index: int, parameter: Tensor, *, wide: bool = False
+) -> Tensor | None:
     """Return `Σ factor · block` over the terms, or None where all blocks are zero.
 
-    Taken in float32 where the parameter is narrower. The first block is overwritten if it is owned.
+    Taken in float32 where the parameter is narrower, and in float64 where it is to be `wide`, unless the
+    device has none. The first block is overwritten if it is owned.
     """
     working = parameter.dtype if parameter.dtype.itemsize >= 4 else torch.float32
+    if wide and parameter.device.type != "mps":
+        working = torch.float64
     total: Tensor | None = None
     scale, further = 1.0, []
     for row, factor in terms:
@@ -184,3 +190,23 @@ def all_finite(blocks: Iterable[Tensor | None]) -> bool:
     """Say whether no block holds an infinite number or a NaN."""
     flags = [torch.isfinite(block).all() for block in blocks if block is not None]
     return not flags or bool(torch.stack([flag.to(flags[0].device) for flag in flags]).all())
+
+
+def refuse_non_finite(parameters: Iterable[Tensor]) -> None:
+    """Raise if a parameter's `.grad` holds an infinite number or a NaN, and remove what all of them hold.
+
+    For updates whose gradients nobody has looked at. A sum is finite only if every term is; looking at
+    each number costs twenty times as much.
+    """
+    holding = [parameter for parameter in parameters if parameter.grad is not None]
+    gradients = [parameter.grad for parameter in holding if parameter.grad is not None]
+    if not gradients:
+        return
+    sums = torch.stack([gradient.sum().to(gradients[0].device, torch.float32) for gradient in gradients])
+    if math.isfinite(sum(sums.tolist())) or all_finite(gradients):
+        return
+    for parameter in holding:
+        parameter.grad = None
+    broken = next(index for index, gradient in enumerate(gradients) if not all_finite([gradient]))
+    shape = tuple(holding[broken].shape)
+    raise NonFiniteError(f"the update of a parameter of shape {shape} is not finite")

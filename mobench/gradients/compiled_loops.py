@@ -15,10 +15,9 @@ from numba import njit, prange, types
 from numba.extending import intrinsic
 
 from mobench.core.method import Matrix
+from mobench.gradients.cpu_kernels import RUN
 
 PART = 262_144
-RUN = 256
-"""Products are added in float32 within a run, and runs in float64."""
 AHEAD = 1024
 LINE = 16
 """How far ahead numbers are fetched from memory, and how many come at once."""

@@ -19,6 +19,8 @@ from mobench.core.method import Matrix
 
 SHORTEST = 524_288
 """Shorter vectors stay in the cache between torch's passes, which then cost less than a call from here."""
+RUN, SUMS = 256, 16
+"""Products are added in float32 within a run, in at least so many running sums, and runs in float64."""
 _MOST = 3
 """The number of vectors that one loop takes."""
 

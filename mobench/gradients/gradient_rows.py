@@ -31,7 +31,7 @@ from mobench.gradients.blocks import (
     split,
     weighted_sum,
 )
-from mobench.gradients.gram import gram_of
+from mobench.gradients.gram import Gram, gram_of
 from mobench.gradients.graphs import add_gradient, needed_later
 from mobench.gradients.layout import Layout
 from mobench.gradients.losses import Loss, Losses, listed, values_of
@@ -77,7 +77,7 @@ class GradientRows:
     def clear(self) -> None:
         """Forget the step that is under way, and free its memory."""
         self._finish()
-        self._gram: Matrix | None = None
+        self._gram: Gram | None = None
 
     def _finish(self) -> None:
         """Forget all of the step but its Gram matrix."""
@@ -145,21 +145,26 @@ class GradientRows:
     @property
     def gram_if_read(self) -> Matrix | None:
         """The Gram matrix of this step, or of the one that was just applied; None if nobody asked for it."""
-        return self._gram
+        return None if self._gram is None else self._gram.matrix
+
+    @property
+    def resolution(self) -> float:
+        """What the Gram matrix resolves, as in `Step.resolution`; it must have been asked for."""
+        assert self._gram is not None
+        return self._gram.resolution
 
     def gram(self) -> Matrix:
         """Return the K×K inner products of the gradients in float64."""
         if self._gram is None:
             self._gram = self._gram_over(self.layout.shared)
-        return self._gram
+        return self._gram.matrix
 
-    def _gram_over(self, positions: Sequence[int]) -> Matrix:
+    def _gram_over(self, positions: Sequence[int]) -> Gram:
         rows = self._all_rows()
         with torch.no_grad():
-            matrix = gram_of(len(rows), lambda: self._flat_blocks(rows, positions))
+            taken = gram_of(len(rows), lambda: self._flat_blocks(rows, positions))
         units = np.array([row.unit for row in rows])
-        gram: Matrix = matrix / units[:, None] / units
-        return gram
+        return taken._replace(matrix=taken.matrix / units[:, None] / units)
 
     def layers(self) -> dict[str, slice]:
         """Return where each shared parameter stands in an n-vector."""
@@ -167,7 +172,7 @@ class GradientRows:
 
     def layer_grams(self) -> dict[str, Matrix]:
         """Return the K×K inner products of the gradients with respect to each shared parameter."""
-        return {self.layout.names[index]: self._gram_over([index]) for index in self.layout.shared}
+        return {self.layout.names[index]: self._gram_over([index]).matrix for index in self.layout.shared}
 
     def gradients(self) -> Tensor:
         """Return the gradients as the rows of a new K×n tensor; prefer `gram`."""
@@ -193,9 +198,10 @@ class GradientRows:
         own = self._own_terms()
         factors = [float(weight) * self._scale for weight in weights]
         shared = self._terms(factors, self.layout.shared, retain_graph=self._retain)
+        wide = self._gram is not None and self._gram.cancels(np.asarray(weights))
         self._finish()
         self._write(own, self.layout.own)
-        self._write(shared, self.layout.shared)
+        self._write(shared, self.layout.shared, wide=wide)
 
     @torch.no_grad()
     def apply_direction(self, direction: Tensor) -> None:
@@ -212,11 +218,11 @@ class GradientRows:
         self._write(own, self.layout.own)
 
     @torch.no_grad()
-    def _write(self, terms: Sequence[tuple[Row, float]], positions: Sequence[int]) -> None:
+    def _write(self, terms: Sequence[tuple[Row, float]], positions: Sequence[int], *, wide: bool = False) -> None:
         """Write the terms' sum into the `.grad` of the parameters at `positions`."""
         for index in positions:
             parameter = self.parameters[index]
-            parameter.grad = weighted_sum(terms, index, parameter) if parameter.requires_grad else None
+            parameter.grad = weighted_sum(terms, index, parameter, wide=wide) if parameter.requires_grad else None
 
     def _own_terms(self) -> list[tuple[Row, float]]:
         """Return the terms of the unweighted sum, for the parameters that are not shared."""

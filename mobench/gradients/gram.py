@@ -1,26 +1,63 @@
-"""Inner products of gradients that live in many tensors, summed in float64.
+"""Inner products of gradients that live in many tensors, and how far they can be trusted.
 
 `GramSum` is fed one block at a time: the K gradients with respect to one parameter tensor. Products
-inside a block are taken in float32 or better over short runs, and the runs are added in float64, so
-the result is far more accurate than one long float32 sum at nearly the same cost. Long blocks are
-read once by `fused`, others once per product by torch.
+inside a block are taken in float32 or better over runs, and the runs are added in float64. Long blocks
+are read once by `cpu_kernels`, others once per product by torch.
+
+Most methods care about a float32 error of 1e-6 in a cosine as little as about the batch that was drawn.
+But where gradients are nearly dependent, rounding decides whether a direction exists and how long it is.
+So `gram_of` bounds the error, and takes the matrix once more in float64 where it matters, and only there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mobench.core.method import Matrix
+from mobench.core.method import Matrix, Vector
 from mobench.gradients import cpu_kernels
+from mobench.solvers.scaling import RESOLUTION, eigenvalues_exceed
 
 _RUN = 131072
 """Length of a run on the CPU: short enough for float32 and for the cache, long enough for speed."""
+_WIDE_RUN = 4096
+"""Length of a run when a matrix is retaken: as exact as float64 allows."""
 _SMALLEST_TRUSTED = 1e-20
 """Below this squared norm, float32 products lose digits to underflow."""
+_SUMS, _SUMS_ON_DEVICES = 32, 65536
+"""How many running sums `torch.dot` keeps side by side, at least: on a CPU, and elsewhere."""
+_ALIGNMENT = 64
+_MARGIN = 500.0
+"""A matrix is kept if its smallest eigenvalue exceeds its error so many times: lengths are then right to 1e-3."""
+
+ROUNDED_ROWS = 2.0**-36
+"""What float32 gradients resolve, however exact their products.
+
+They carry the rounding of their own backward pass, which turns unit vectors by some 1e-7 to 3e-6. Closer
+than 64 units in the last place, 4e-6, they count as dependent. Narrower types are taken as float32.
+"""
+
+
+class Gram(NamedTuple):
+    """A Gram matrix, and how far to trust it."""
+
+    matrix: Matrix
+    resolution: float
+    """As in `Step.resolution`."""
+    retaken: bool
+    """Whether the gradients were too close to dependence, too long or too short for float32."""
+
+    def cancels(self, weights: Vector) -> bool:
+        """Say whether Σ_i w_i g_i is 1000 times shorter than one of its terms: a sum in float32 would lose it."""
+        if not self.retaken:
+            return False
+        longest = float((np.abs(weights) * np.sqrt(self.matrix.diagonal())).max())
+        return bool(weights @ self.matrix @ weights < (1e-3 * longest) ** 2)
 
 
 class GramSum:
@@ -32,7 +69,10 @@ class GramSum:
 
     def __init__(self, k: int, *, wide: bool = False) -> None:
         self.k = k
+        self.error = 0.0
+        """A bound on the spectral norm of the error of `C`, the matrix of the unit gradients."""
         self._wide = wide
+        self._rounded = False
         self._narrow_rows: set[int] = set()
         self._lower = np.zeros((k, k))
         self._products: dict[torch.device, tuple[list[tuple[int, int]], list[Tensor]]] = {}
@@ -43,28 +83,49 @@ class GramSum:
         if not present:
             return
         first = present[0][1]
-        device, length = first.device, first.numel()
-        dtype = self._working_dtype([piece for _, piece in present])
-        if dtype != torch.float64:
+        dtype, device = torch.float32, first.device
+        self._rounded |= any(piece.dtype != torch.float64 for _, piece in present)
+        if self._wide or any(piece.dtype == torch.float64 for _, piece in present):
+            dtype, device = torch.float64, torch.device("cpu") if device.type == "mps" else device
+        else:
             self._narrow_rows.update(row for row, _ in present)
             block_products = cpu_kernels.products([piece for _, piece in present])
             if block_products is not None:
                 rows = [row for row, _ in present]
                 self._lower[np.ix_(rows, rows)] += block_products
+                self._note_rounding(dtype, cpu_kernels.RUN, cpu_kernels.SUMS)
                 return
+        self._multiply(present, first.numel(), dtype, device)
+
+    def _multiply(
+        self, present: Sequence[tuple[int, Tensor]], length: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        """Take the products of one block by torch, run by run."""
         pairs, products = self._products.setdefault(device, ([], []))
-        run = _RUN if device.type == "cpu" else length
+        on_cpu = device.type == "cpu"
+        run = length if not on_cpu else _WIDE_RUN if self._wide else _RUN
+        self._note_rounding(dtype, min(run, length), _SUMS if on_cpu else _SUMS_ON_DEVICES)
         for start in range(0, length, run):
             whole = length <= run
-            pieces = [(row, (piece if whole else piece[start : start + run]).to(dtype)) for row, piece in present]
+            pieces = [
+                (row, (piece if whole else piece[start : start + run]).to(device, dtype)) for row, piece in present
+            ]
+            # Where two vectors lie differently in memory, a BLAS may add one number at a time: slow and inexact.
+            if on_cpu and len({piece.data_ptr() % _ALIGNMENT for _, piece in pieces}) > 1:
+                pieces = [(row, piece.clone()) for row, piece in pieces]
             for position, (i, left) in enumerate(pieces):
                 for j, right in pieces[: position + 1]:
                     pairs.append((i, j))
                     products.append(torch.dot(left, right))
 
-    def _working_dtype(self, pieces: Sequence[Tensor]) -> torch.dtype:
-        double = self._wide or any(piece.dtype == torch.float64 for piece in pieces)
-        return torch.float64 if double and pieces[0].device.type != "mps" else torch.float32
+    def _note_rounding(self, dtype: torch.dtype, run: int, sums: int) -> None:
+        """Account for runs of this length, added in so many running sums.
+
+        A sum that only grows, a squared norm, may be rounded the same way at each addition; this is what
+        gradients of one magnitude (ℓ1) do. The other errors walk at random, in all K² entries.
+        """
+        unit = torch.finfo(dtype).eps / 2.0
+        self.error = max(self.error, unit * (run / sums + self.k * (4.0 + 0.25 * math.sqrt(run))))
 
     def matrix(self) -> Matrix:
         """Return the K×K sum in float64."""
@@ -76,18 +137,25 @@ class GramSum:
         return gram + lower.T
 
     def trusted(self, gram: Matrix) -> bool:
-        """Say whether `gram` kept its digits, or float32 has overflowed or underflowed on the way."""
+        """Say whether `gram` will do, or float32 has overflowed, underflowed or left too few digits."""
         squares = gram.diagonal()[sorted(self._narrow_rows)]
-        return bool(np.isfinite(gram).all() and (squares >= _SMALLEST_TRUSTED).all())
+        return bool(np.isfinite(gram).all() and (squares >= _SMALLEST_TRUSTED).all()) and (
+            not self._narrow_rows or eigenvalues_exceed(gram, min(_MARGIN * self.error, 0.9))
+        )
+
+    @property
+    def resolution(self) -> float:
+        """What the matrix resolves, given the rounding of its sums and of the gradients themselves."""
+        return max(self.error, ROUNDED_ROWS if self._rounded else RESOLUTION)
 
 
-def gram_of(k: int, blocks: Callable[[], Iterable[Sequence[Tensor | None]]]) -> Matrix:
-    """Return the Gram matrix of K gradients, given block by block, once more in float64 if float32 does not do."""
+def gram_of(k: int, blocks: Callable[[], Iterable[Sequence[Tensor | None]]]) -> Gram:
+    """Return the Gram matrix of K gradients that are given block by block, in float64 where float32 will not do."""
     for wide in (False, True):
         total = GramSum(k, wide=wide)
         for block in blocks():
             total.add(block)
-        gram = total.matrix()
-        if total.trusted(gram):
+        matrix = total.matrix()
+        if total.trusted(matrix):
             break
-    return gram
+    return Gram(matrix, total.resolution, wide)

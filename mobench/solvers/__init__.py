@@ -2,14 +2,16 @@
 
 Each solver states its problem in symbols. All of them are scale-free: a Gram matrix is first brought
 to unit diagonal (`mobench.solvers.scaling`), so that gradients of very different length lose no
-digits. The caller sees to it that the Gram matrix is finite, symmetric and that K ≥ 1.
+digits. The caller sees to it that the Gram matrix is symmetric and that K ≥ 1; one that is not finite is
+refused. Where a result jumps (feasible, solved, zero), `resolution` says what counts as zero: pass
+`step.resolution`, which knows how the matrix was taken.
 """
 
 from mobench.solvers.conflict_aversion import conflict_averse
 from mobench.solvers.gradient_surgery import surgery
 from mobench.solvers.min_norm import min_norm_point
 from mobench.solvers.nash_bargaining import Bargain, nash_bargain
-from mobench.solvers.primary_projection import Projection, largest_feasible_tau_fraction, project_primary
+from mobench.solvers.primary_projection import Projection, project_primary
 from mobench.solvers.scaling import RESOLUTION, correlation
 
 __all__ = [
@@ -18,7 +20,6 @@ __all__ = [
     "Projection",
     "conflict_averse",
     "correlation",
-    "largest_feasible_tau_fraction",
     "min_norm_point",
     "nash_bargain",
     "project_primary",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.solvers.half_spaces import UnitVectors
-from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, finite_rows, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -21,7 +21,7 @@ SLACK = 4e-15
 """Rounding that is accepted in a constraint, relative to ‖g_0‖."""
 
 
-def conflict_averse(gram: Matrix, c: float, guess: Vector | None = None) -> Vector:
+def conflict_averse(gram: Matrix, c: float, guess: Vector | None = None, resolution: float = RESOLUTION) -> Vector:
     """Return the weights of CAGrad's direction, with the mean gradient g_0 = (1/K) Σ_i g_i and c ≥ 0.
 
         d = argmax_d min_i g_i·d   s.t.   ‖d − g_0‖ ≤ c‖g_0‖,          d = Σ_i w_i g_i.
@@ -35,27 +35,27 @@ def conflict_averse(gram: Matrix, c: float, guess: Vector | None = None) -> Vect
 
     - Where 0 is in the hull of the gradients no t > 0 exists and d need not be unique. Of all best
       directions d is then the one nearest to g_0, so that t = 0 if ‖x(0)‖ ≤ c‖g_0‖.
-    - g_0 = 0 (‖g_0‖ below 1e-7 of the mean gradient length, which the Gram matrix cannot tell from
-      0): the ball is a point, w = 0. Rounding errors are never scaled up to a step.
+    - g_0 = 0 (‖g_0‖² below `resolution` times the squared mean gradient length, which cannot be told
+      from 0): the ball is a point, w = 0. Rounding errors are never scaled up to a step.
     - One objective: w = (1 + c). c = 0: w = 1/K.
     - A zero gradient puts 0 in the hull; its own weight is 1/K.
     - Duplicates: d is unique, w is not. Opposites g_2 = −λg_1, λ ≠ 1, c < 1: d = (1 − c) g_0.
     """
     size = len(gram)
     if size == 2:
-        return _pair(gram, c)
+        return _pair(gram, c, resolution)
     if size == 1:
-        return np.full(1, 1.0 + c if gram[0, 0] >= SMALLEST_SQUARE else 0.0)
-    return _many(gram, c, guess)
+        return np.full(1, 1.0 + c if finite_rows(gram)[0][0] >= SMALLEST_SQUARE else 0.0)
+    return _many(gram, c, guess, resolution)
 
 
-def _pair(gram: Matrix, c: float) -> Vector:
+def _pair(gram: Matrix, c: float, resolution: float) -> Vector:
     """Solve for two gradients: d is worst for the shorter one alone, or equally good for both.
 
     In the latter case d is normal to g_1 − g_2, a multiple of the point m of least norm on the line
     through g_1 and g_2: d = m + s m/‖m‖ with s² = c²‖g_0‖² − ‖m − g_0‖².
     """
-    (first, cross), (_, second) = gram.tolist()
+    (first, cross), (_, second) = finite_rows(gram)
     if first < SMALLEST_SQUARE or second < SMALLEST_SQUARE:
         return np.full(2, 0.5 if first >= SMALLEST_SQUARE or second >= SMALLEST_SQUARE else 0.0)
     if first > second:
@@ -64,7 +64,7 @@ def _pair(gram: Matrix, c: float) -> Vector:
         long, short = 1.0, math.sqrt(first) / math.sqrt(second)
     cosine = cross / math.sqrt(first) / math.sqrt(second)
     mean_square = 0.25 * ((long - short) ** 2 + 2.0 * long * short * (1.0 + cosine))
-    if mean_square <= 0.25 * RESOLUTION * (long + short) ** 2:
+    if mean_square <= 0.25 * resolution * (long + short) ** 2:
         return np.zeros(2)
     radius = c * math.sqrt(mean_square)
     offset = 0.5 * (long - short) * (long + short)
@@ -77,14 +77,15 @@ def _pair(gram: Matrix, c: float) -> Vector:
         of_short = long * (long - cosine * short) / distance_square
         of_long = short * (short - cosine * long) / distance_square
         squared_sine = (1.0 - cosine) * (1.0 + cosine)
-        if squared_sine > RESOLUTION:
+        if squared_sine > (resolution if cosine < 0.0 else RESOLUTION):
             least_norm = long * short * math.sqrt(squared_sine / distance_square)
             stretch = 1.0 + math.sqrt(max(radius * radius - offset * offset / distance_square, 0.0)) / least_norm
             of_short, of_long = of_short * stretch, of_long * stretch
     return np.array((of_long, of_short) if first > second else (of_short, of_long))
 
 
-def _many(gram: Matrix, c: float, guess: Vector | None) -> Vector:
+def _many(gram: Matrix, c: float, guess: Vector | None, resolution: float) -> Vector:
+    refuse_non_finite(gram)
     size = len(gram)
     weights = np.full(size, 1.0 / size)
     scaled, norms = correlation(gram)
@@ -94,7 +95,7 @@ def _many(gram: Matrix, c: float, guess: Vector | None) -> Vector:
     lengths = norms / longest
     along = scaled.dot(lengths) / size
     mean_square = lengths.dot(along) / size
-    if mean_square <= RESOLUTION * (lengths.sum() / size) ** 2:
+    if mean_square <= resolution * (lengths.sum() / size) ** 2:
         return np.zeros(size)
     if c == 0.0:
         return weights
@@ -102,13 +103,13 @@ def _many(gram: Matrix, c: float, guess: Vector | None) -> Vector:
     cosines = along / mean_length
     if shortest > 0.0:
         likely = None if guess is None else (guess > weights).nonzero()[0]
-        multipliers = _multipliers(UnitVectors(scaled), cosines, shortest / norms, c, False, likely)
+        multipliers = _multipliers(UnitVectors(scaled), cosines, shortest / norms, c, resolution, likely)
         weights += multipliers * (mean_length / lengths)
         return weights
     kept = norms.nonzero()[0]
     norms, lengths = norms[kept], lengths[kept]
     vectors = UnitVectors(scaled[kept[:, None], kept])
-    multipliers = _multipliers(vectors, cosines[kept], norms.min() / norms, c, True)
+    multipliers = _multipliers(vectors, cosines[kept], norms.min() / norms, c, math.inf)
     weights[kept] += multipliers * (mean_length / lengths)
     return weights
 
@@ -118,7 +119,7 @@ def _multipliers(
     cosines: Vector,
     slopes: Vector,
     c: float,
-    capped: bool,
+    resolution: float,
     likely: npt.NDArray[np.intp] | None = None,
 ) -> Vector:
     """Return y with x = Σ_i y_i u_i, in units in which ‖g_0‖ = 1 and the u_i are unit vectors.
@@ -127,15 +128,15 @@ def _multipliers(
     convex and increasing. The exact root of one piece says which piece to try next. A root outside
     the bracket is replaced by a Newton step from the upper end, which convexity keeps above the
     solution. Bounds are cut where they cannot bind for ‖x‖ = c, lest a short gradient's huge slack
-    drown the others in rounding. `capped` says that t > 0 is impossible; the `likely` active set is
-    tried first.
+    drown the others in rounding. An infinite `resolution` says that t > 0 is impossible; the `likely`
+    active set is tried first.
     """
     lowest_bound = -1.0 - 2.0 * c
     ceilings = (cosines + c) / slopes  # x = c u_i, the best for objective i alone
     first = ceilings.argmin()
     low, high = float((cosines / slopes).min()), float(ceilings[first])
     active = np.array((first,)) if likely is None or not len(likely) else likely
-    if high > 0.0 and (capped or (vectors.ridge and vectors.contradiction(np.ones(len(slopes))) is not None)):
+    if high > 0.0 and vectors.contradiction(np.ones(len(slopes)), resolution) is not None:
         y = vectors.multipliers(-cosines)
         if y.dot(-cosines) <= c * c:
             return y

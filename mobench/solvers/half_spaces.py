@@ -42,7 +42,9 @@ class UnitVectors:
         """The δ; 0 for linearly independent vectors."""
         self.identity, self.origin = _identity(len(correlation))
         self.factor, failed = dpotrf(correlation)
-        if failed or dpocon(self.factor, 1.0)[0] <= RESOLUTION:  # an estimate of 1/‖C⁻¹‖
+        self.smallest = 0.0 if failed else float(dpocon(self.factor, 1.0)[0])
+        """An estimate of 1/‖C⁻¹‖, the smallest eigenvalue."""
+        if self.smallest <= RESOLUTION:
             self._add_ridge()
 
     def _add_ridge(self) -> None:
@@ -63,25 +65,30 @@ class UnitVectors:
                 y[active] = np.maximum(exact, 0.0)
         return y
 
-    def contradiction(self, wanted: Vector) -> Vector | None:
+    def contradiction(self, wanted: Vector, resolution: float = RESOLUTION) -> Vector | None:
         """Return y ≥ 0 with Σ_i y_i u_i = 0 and a positive product with `wanted`, None if there is none.
 
         `wanted` is 0 or 1 for every vector. Such a y proves that no x has u_i·x > 0 where `wanted`
         is 1 and u_i·x ≥ 0 elsewhere. With the ridge, the optimum is `bᵀy = yᵀCy + δ‖y‖²`: where x
         exists it is ‖x‖², where not it is the ridge's share. A share of a tenth means that the
-        distance from 0 to the hull of the wanted vectors is below 3e-7 and lost in rounding.
+        distance from 0 to the hull of the wanted vectors is below 3√δ and lost in rounding; a coarser
+        `resolution` stands for δ.
         """
-        if self.ridge == 0.0 or wanted.max() <= 0.0:
+        if (self.smallest > resolution and not self.ridge) or wanted.max() <= 0.0:
             return None
         y = self._regularised(wanted)
-        return y if self.ridge * y.dot(y) > 0.1 * wanted.dot(y) else None
+        return y if max(self.ridge, resolution) * y.dot(y) > 0.1 * wanted.dot(y) else None
 
     def solve(self, active: npt.NDArray[np.intp], sides: Matrix) -> Matrix:
         """Return the solution of C_P y = b, the shortest where the active vectors are dependent."""
         block = self.matrix[active[:, None], active]
         solution: Matrix
         if self.ridge:
-            solution = np.linalg.pinv(block, RESOLUTION, hermitian=True).dot(sides)
+            inverse = np.linalg.pinv(block, RESOLUTION, hermitian=True)
+            solution = inverse.dot(sides)
+            rest = sides - block.dot(solution)
+            if np.abs(rest).max() > RESOLUTION * np.abs(sides).max():  # near dependence the inverse is inexact
+                solution += inverse.dot(rest)
         else:
             _, solution, _ = dposv(block, sides)
         return solution

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mobench.solvers.half_spaces import UnitVectors
-from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, finite_rows, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -34,14 +34,14 @@ def min_norm_point(gram: Matrix) -> Vector:
     if size == 2:
         return _segment(gram)
     if size == 3:
-        return np.array(_triangle(gram.tolist()))
+        return np.array(_triangle(finite_rows(gram)))
     if size == 1:
         return np.ones(1)
     return _simplex(gram)
 
 
 def _segment(gram: Matrix) -> Vector:
-    (first, cross), (_, second) = gram.tolist()
+    (first, cross), (_, second) = finite_rows(gram)
     from_first, from_second = first - cross, second - cross
     if from_first <= 0.0 or from_second <= 0.0:
         return np.array((1.0, 0.0) if first <= second else (0.0, 1.0))
@@ -105,6 +105,7 @@ def _place(weight: float, next_weight: float, i: int) -> tuple[float, float, flo
 
 
 def _simplex(gram: Matrix) -> Vector:
+    refuse_non_finite(gram)
     scaled, norms = correlation(gram)
     shortest = norms.min()
     weights = np.zeros(len(norms))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from mobench.solvers.min_norm import min_norm_point
-from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, finite_rows, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -31,7 +31,9 @@ class Bargain(NamedTuple):
     """False where 0 is in the gradients' convex hull, or too close to it for float64."""
 
 
-def nash_bargain(gram: Matrix, powers: Sequence[float] | Vector, guess: Vector | None = None) -> Bargain:
+def nash_bargain(
+    gram: Matrix, powers: Sequence[float] | Vector, guess: Vector | None = None, resolution: float = RESOLUTION
+) -> Bargain:
     """Return the weights that share the progress according to the bargaining powers p > 0.
 
         α > 0   with   (Gα)_i = p_i/α_i   for every i,
@@ -49,37 +51,38 @@ def nash_bargain(gram: Matrix, powers: Sequence[float] | Vector, guess: Vector |
 
     - If 0 is in the convex hull of the gradients (opposites, any Pareto-stationary point) the
       objective has no minimum: no direction improves all, the parties stay at the disagreement
-      point. Then α = 0 and `solved` is False; likewise if ‖z‖² > Σp/`RESOLUTION`, where rounding
-      errors of the Gram matrix decide the result.
+      point. Then α = 0 and `solved` is False; likewise if ‖z‖² > Σp/`resolution`, where rounding
+      errors of the gradients or of their Gram matrix decide the result.
     - A zero gradient has nothing to bargain for: its weight is 0 and the others share its power in
       proportion to their own. All gradients zero: α = 0, solved.
     - One objective: α = √p/‖g‖. Duplicates are ordinary: they share their direction by power.
     """
     size = len(gram)
     if size == 1:
-        square = float(gram[0, 0])
+        ((square,),) = finite_rows(gram)
         return Bargain(np.array((math.sqrt(powers[0] / square) if square >= SMALLEST_SQUARE else 0.0,)), True)
     if size == 2 and gram[0, 0] >= SMALLEST_SQUARE and gram[1, 1] >= SMALLEST_SQUARE:
-        return _two(gram, float(powers[0]), float(powers[1]))
+        return _two(gram, float(powers[0]), float(powers[1]), resolution)
+    refuse_non_finite(gram)
     scaled, norms = correlation(gram)
     shares = np.asarray(powers, dtype=np.float64)
     if norms.min() > 0.0:
-        z = _balance(scaled, shares, None if guess is None else guess * norms)
+        z = _balance(scaled, shares, resolution, None if guess is None else guess * norms)
         return Bargain(np.zeros(size), False) if z is None else Bargain(z / norms, True)
     alpha = np.zeros(size)
     kept = norms.nonzero()[0]
     if not len(kept):
         return Bargain(alpha, True)
-    z = _balance(scaled[kept[:, None], kept], shares[kept] * (shares.sum() / shares[kept].sum()))
+    z = _balance(scaled[kept[:, None], kept], shares[kept] * (shares.sum() / shares[kept].sum()), resolution)
     if z is None:
         return Bargain(alpha, False)
     alpha[kept] = z / norms[kept]
     return Bargain(alpha, True)
 
 
-def _two(gram: Matrix, first: float, second: float) -> Bargain:
+def _two(gram: Matrix, first: float, second: float, resolution: float) -> Bargain:
     """Solve for two gradients: ρ = z_1/z_2 is the positive root of p_2ρ² − c(p_1 − p_2)ρ − p_1 = 0."""
-    (square_1, cross), (_, square_2) = gram.tolist()
+    (square_1, cross), (_, square_2) = finite_rows(gram)
     norm_1, norm_2 = math.sqrt(square_1), math.sqrt(square_2)
     cosine = cross / norm_1 / norm_2
     half = 0.5 * cosine * (first - second)
@@ -88,17 +91,17 @@ def _two(gram: Matrix, first: float, second: float) -> Bargain:
     # z_1² + z_2² + 2c z_1 z_2 = p_1 + p_2, written without cancellation for c near −1
     length = (1.0 - ratio) ** 2 + 2.0 * ratio * (1.0 + cosine)
     total = first + second
-    if length <= RESOLUTION * (1.0 + ratio * ratio):
+    if length <= resolution * (1.0 + ratio * ratio):
         return Bargain(np.zeros(2), False)
     z = math.sqrt(total / length)
     return Bargain(np.array((ratio * z / norm_1, z / norm_2)), True)
 
 
-def _balance(scaled: Matrix, powers: Vector, start: Vector | None = None) -> Vector | None:
-    """Return z > 0 with z_i (Cz)_i = p_i, or None where it would be longer than float64 resolves."""
+def _balance(scaled: Matrix, powers: Vector, resolution: float, start: Vector | None = None) -> Vector | None:
+    """Return z > 0 with z_i (Cz)_i = p_i, or None where it would be longer than √(Σp/`resolution`)."""
     size = len(powers)
     total = float(powers.sum())
-    limit = total / RESOLUTION
+    limit = total / resolution
     suspicious = total / NEAR_HULL
     rounding = 2.0**-50 / float(powers.min())
     z: Vector = np.sqrt(powers)
@@ -118,7 +121,7 @@ def _balance(scaled: Matrix, powers: Vector, start: Vector | None = None) -> Vec
         if square > suspicious:
             suspicious = math.inf
             shortest = min_norm_point(scaled)
-            if float(shortest.dot(scaled.dot(shortest))) <= 0.1 * RESOLUTION:
+            if float(shortest.dot(scaled.dot(shortest))) <= 0.1 * resolution:
                 return None
         steps = step.tolist()
         down, up = min(steps), max(steps)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.solvers.half_spaces import UnitVectors
-from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, finite_rows, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -27,7 +27,7 @@ class Projection(NamedTuple):
     """False where no direction satisfies all constraints; every multiplier is then 0."""
 
 
-def project_primary(gram: Matrix, tau: float | Sequence[float] | Vector) -> Projection:
+def project_primary(gram: Matrix, tau: float | Sequence[float] | Vector, resolution: float = RESOLUTION) -> Projection:
     """Project the primary gradient on the directions that serve every secondary.
 
         d = argmin ½‖d − g_1‖²   s.t.   g_j·d ≥ τ_j ‖g_j‖²  (j = 2, …, K),     d = g_1 + Σ_j μ_j g_j,
@@ -43,35 +43,25 @@ def project_primary(gram: Matrix, tau: float | Sequence[float] | Vector) -> Proj
       combination of secondaries; for all gradients zero μ = 0.
     - Secondaries that are multiples of each other (duplicates): d is unique, μ is not.
     - Infeasible exactly if some y ≥ 0 has Σ_j y_j g_j = 0 and Σ_j y_j τ_j ‖g_j‖² > 0, e.g. opposite
-      secondaries with τ > 0. Then μ = 0 and `feasible` is False. τ = 0 is always feasible. Vectors
-      that are dependent to float64 (`RESOLUTION`) count as dependent.
+      secondaries with τ > 0. Then μ = 0 and `feasible` is False. τ = 0 is always feasible, and so is
+      every τ > 0 if one is: the directions for 2τ are twice those for τ.
+    - Near dependence the feasible set is not empty but far away: its nearest point has a length of
+      about τ‖g_j‖ over the distance ρ from 0 to the hull of the unit secondaries. It counts as empty for
+      ρ² below about `resolution`: for K = 3 if sin² ≤ `resolution`, for K > 3 if ρ² < 9 ‖y‖² `resolution`
+      for the weights y of the hull's shortest point.
     """
     size = len(gram)
     if size == 2:
         return _one_secondary(gram, tau)
     if size == 3:
-        return _two_secondaries(gram, tau)
+        return _two_secondaries(gram, tau, resolution)
     if size == 1:
         return Projection(np.zeros(0), np.zeros(0, dtype=bool), True)
-    return _many_secondaries(gram, np.asarray(tau, dtype=np.float64))
-
-
-def largest_feasible_tau_fraction(gram: Matrix, tau: float | Sequence[float] | Vector) -> float:
-    """Return the largest s in [0, 1] for which `project_primary(gram, s·tau)` is feasible.
-
-    The feasible set F(τ) = {d : g_j·d ≥ τ_j ‖g_j‖²} is a shifted cone: F(sτ) = s F(τ) for s > 0. So
-    either every multiple of τ is feasible, or none but 0 is, and s is 1 or 0. It is 0 exactly if
-    0 is a combination of secondaries with weights y ≥ 0 and y_j τ_j ‖g_j‖ > 0 for some j; objectives
-    with τ_j = 0 may be positively dependent among themselves. With s = 0 what remains is to move
-    against no secondary, g_j·d ≥ 0. Near dependence F(τ) is not empty but far away: its nearest
-    point has a length of about τ‖g_j‖ over the distance from 0 to the hull of the unit secondaries,
-    and s stays 1 as long as float64 can tell that distance from 0.
-    """
-    return 1.0 if project_primary(gram, tau).feasible else 0.0
+    return _many_secondaries(gram, np.asarray(tau, dtype=np.float64), resolution)
 
 
 def _one_secondary(gram: Matrix, tau: float | Sequence[float] | Vector) -> Projection:
-    (_, cross), (_, square) = gram.tolist()
+    (_, cross), (_, square) = finite_rows(gram)
     multiplier = 0.0
     if square >= SMALLEST_SQUARE:
         multiplier = (tau if isinstance(tau, (float, int)) else float(tau[0])) - cross / square
@@ -80,8 +70,8 @@ def _one_secondary(gram: Matrix, tau: float | Sequence[float] | Vector) -> Proje
     return Projection(np.zeros(1), np.array((False,)), True)
 
 
-def _two_secondaries(gram: Matrix, tau: float | Sequence[float] | Vector) -> Projection:
-    (_, cross_2, cross_3), (_, square_2, between), (_, _, square_3) = gram.tolist()
+def _two_secondaries(gram: Matrix, tau: float | Sequence[float] | Vector, resolution: float) -> Projection:
+    (_, cross_2, cross_3), (_, square_2, between), (_, _, square_3) = finite_rows(gram)
     tau_2, tau_3 = (tau, tau) if isinstance(tau, (float, int)) else (float(tau[0]), float(tau[1]))
     norm_2 = norm_3 = 1.0
     bound_2 = bound_3 = cosine = 0.0
@@ -96,9 +86,9 @@ def _two_secondaries(gram: Matrix, tau: float | Sequence[float] | Vector) -> Pro
 
     squared_sine = (1.0 - cosine) * (1.0 + cosine)
     y_2 = y_3 = 0.0
+    if cosine < 0.0 and squared_sine <= resolution and (tau_2 > 0.0 or tau_3 > 0.0):
+        return Projection(np.zeros(2), np.array((False, False)), False)
     if squared_sine <= RESOLUTION:
-        if cosine < 0.0 and (tau_2 > 0.0 or tau_3 > 0.0):
-            return Projection(np.zeros(2), np.array((False, False)), False)
         if bound_2 >= bound_3:
             y_2 = max(bound_2, 0.0)
         else:
@@ -115,7 +105,8 @@ def _two_secondaries(gram: Matrix, tau: float | Sequence[float] | Vector) -> Pro
     return Projection(np.array((y_2 / norm_2, y_3 / norm_3)), np.array((y_2 > 0.0, y_3 > 0.0)), True)
 
 
-def _many_secondaries(gram: Matrix, tau: Vector) -> Projection:
+def _many_secondaries(gram: Matrix, tau: Vector, resolution: float) -> Projection:
+    refuse_non_finite(gram)
     scaled, norms = correlation(gram[1:, 1:])
     along, divisors = gram[0, 1:], norms
     if min(norms.tolist()) == 0.0:
@@ -126,7 +117,7 @@ def _many_secondaries(gram: Matrix, tau: Vector) -> Projection:
     feasible = True
     if max(bounds.tolist()) > 0.0:
         vectors = UnitVectors(scaled)
-        feasible = vectors.contradiction(np.where(demands > 0.0, 1.0, 0.0)) is None
+        feasible = vectors.contradiction(np.where(demands > 0.0, 1.0, 0.0), resolution) is None
         if feasible:
             multipliers = vectors.multipliers(bounds) / divisors
     return Projection(multipliers, multipliers > 0.0, feasible)

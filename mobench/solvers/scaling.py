@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from sys import float_info
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
+
+from mobench.core.method import RESOLUTION as RESOLUTION
+from mobench.errors import NonFiniteError
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
-
-RESOLUTION = 1e-14
-"""What a float64 Gram matrix resolves, relative to squared lengths.
-
-The entries of `C` carry rounding errors of a few 1e-16. A squared length `yᵀCy` (with ‖y‖ = 1) that
-is below this bound cannot be told from zero, so that unit vectors closer than 1e-7 to linear
-dependence count as dependent.
-"""
 
 SMALLEST_SQUARE = float_info.min
 """A gradient counts as zero when its squared length is not a normal float64: ‖g‖ < 1.5e-154."""
@@ -39,3 +36,27 @@ def correlation(gram: Matrix) -> tuple[Matrix, Vector]:
     scaled = gram * inverse * inverse[:, None]
     scaled[zero, zero] = 1.0
     return scaled, np.where(zero, 0.0, norms)
+
+
+def eigenvalues_exceed(gram: Matrix, least: float) -> bool:
+    """Say whether every eigenvalue of `C` is above `least`, a number in [0, 1)."""
+    if len(gram) == 2:
+        (first, cross), (_, second) = finite_rows(gram)
+        return abs(cross) < (1.0 - least) * math.sqrt(first) * math.sqrt(second)
+    scaled, _ = correlation(gram)
+    np.fill_diagonal(scaled, 1.0 - least)
+    return bool(dpotrf(scaled)[1] == 0)
+
+
+def refuse_non_finite(gram: Matrix) -> None:
+    """Raise if an entry is NaN or infinite: comparisons with NaN are false and would be taken for answers."""
+    if not np.isfinite(gram).all():
+        raise NonFiniteError(f"the Gram matrix is not finite: {gram.tolist()}")
+
+
+def finite_rows(gram: Matrix) -> list[list[float]]:
+    """Return a small matrix as lists, for closed forms; NaN and infinity are refused."""
+    rows: list[list[float]] = gram.tolist()
+    if not math.isfinite(sum(map(sum, rows))):
+        refuse_non_finite(gram)
+    return rows

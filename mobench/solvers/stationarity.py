@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mobench.errors import NonFiniteError, UserError
+from mobench.errors import UserError
+from mobench.solvers.scaling import refuse_non_finite
 
 Array = npt.NDArray[np.float64]
 
@@ -66,6 +67,5 @@ def _checked(gram: npt.ArrayLike) -> Array:
     array = np.asarray(gram, dtype=np.float64)
     if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] == 0:
         raise UserError(f"the Gram matrix has shape {array.shape}; accepted: (…, K, K) with K ≥ 1")
-    if not np.isfinite(array).all():
-        raise NonFiniteError(f"the Gram matrix is not finite: {array.tolist()}")
+    refuse_non_finite(array)
     return array

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mobench.core.method import Matrix, Method, Vector
 from mobench.errors import NonFiniteError, UserError
-from mobench.gradients.gram import gram_of
+from mobench.gradients.gram import Gram, gram_of
 from mobench.gradients.losses import values_of
 from mobench.training.step import build_method, make_step, take_step
 
@@ -26,15 +26,24 @@ class _Given:
         self._rows = rows
         self.n = rows.shape[1]
         self.update = rows[0]
+        self._taken: Gram | None = None
 
     def gram(self) -> Matrix:
-        return gram_of(len(self._rows), lambda: [list(self._rows.unbind())])
+        self._taken = gram_of(len(self._rows), lambda: [list(self._rows.unbind())])
+        return self._taken.matrix
+
+    @property
+    def resolution(self) -> float:
+        assert self._taken is not None
+        return self._taken.resolution
 
     def gradients(self) -> Tensor:
         return self._rows
 
     def apply(self, weights: Vector) -> None:
         working = torch.promote_types(self._rows.dtype, torch.float32)
+        if self._taken is not None and self._taken.cancels(weights) and self._rows.device.type != "mps":
+            working = torch.float64
         factors = torch.as_tensor(weights, dtype=working, device=self._rows.device)
         self.update = (factors @ self._rows.to(working)).to(self._rows.dtype)
 

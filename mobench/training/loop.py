@@ -21,6 +21,7 @@ from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError
+from mobench.gradients.blocks import refuse_non_finite
 from mobench.store.record import Outcome
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
@@ -150,7 +151,7 @@ class Group:
             step = Step(seen, member.gradients, member.lower_bounds, iteration, self.total, member.held_out)
             try:
                 if not finite:
-                    self.refuse_non_finite(step)
+                    self.refuse_non_finite_losses(step)
                 chosen = member.take(step)
             except Exception as error:  # noqa: BLE001 - whatever a method raises costs its own run alone
                 member.fail(error, iteration)
@@ -163,8 +164,18 @@ class Group:
         if grams is not None:
             self.track_progress(grams, weights)
         workload.end()
+        if grams is None:
+            refuse_non_finite(workload.parameters)
+        elif not np.isfinite(grams).all():
+            self.fail_non_finite_gradients()
 
-    def refuse_non_finite(self, step: Step) -> None:
+    def fail_non_finite_gradients(self) -> None:
+        """Fail members that have not looked at their gradients; those whose squares alone overflow go on."""
+        for member in self.alive:
+            if not torch.isfinite(member.gradients.gradients()).all():
+                member.fail(NonFiniteError(f"a gradient is not finite at step {self.iteration}"), self.iteration)
+
+    def refuse_non_finite_losses(self, step: Step) -> None:
         """Raise when a member's loss is NaN or infinite."""
         for name, loss in zip(self.objectives, step.losses, strict=True):
             if not np.isfinite(loss):

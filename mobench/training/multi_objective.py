@@ -18,7 +18,7 @@ from torch import Tensor
 from mobench.core.method import Method, Step, Vector
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError, UserError
-from mobench.gradients.blocks import all_finite
+from mobench.gradients.blocks import all_finite, refuse_non_finite
 from mobench.gradients.feature_rows import FeatureRows
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.losses import Losses, Values, values_of
@@ -264,8 +264,10 @@ class MultiObjective:
         if self._scaling and not all_finite(parameter.grad for parameter in self._rows.parameters):
             method.load_state_dict(before)
             return None
-        self.iteration += 1
         gram, passes = rows.gram_if_read, rows.backward_passes
+        if gram is None and update.weights is not None and not self._scaling:
+            refuse_non_finite(self._rows.parameters)
+        self.iteration += 1
         passes += self._held_out_rows.backward_passes if self._held_out_rows else 0
         return Diagnostics(step.iteration, losses, update.weights, gram, step.notes, passes, names=self._names)
 

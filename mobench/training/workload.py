@@ -157,7 +157,7 @@ class VectorWorkload(Workload):
 
     def grams(self) -> Stack:
         if self._grams is None:
-            rows = self.rows()
+            rows = self.rows().astype(np.float64, copy=False)
             with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges fails by itself
                 self._grams = rows @ rows.transpose(0, 2, 1)
         return self._grams

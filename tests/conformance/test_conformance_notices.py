@@ -198,3 +198,30 @@ def test_a_method_with_its_own_direction_is_measured_by_it() -> None:
     assert findings["length follows the gradients"].value == pytest.approx(0.0)
     assert findings["length on orthonormal gradients"].value == pytest.approx(np.sqrt(3))
     assert {name for name, finding in findings.items() if finding.failed} == {"non-finite input"}
+
+
+class EqualProjections(Method):
+    """IMTL-G: w ∝ G⁺ (‖g_1‖, …, ‖g_K‖), which a change of an objective's scale does not turn."""
+
+    def weights(self, step: Step) -> Any:
+        weights = np.linalg.pinv(step.gram, hermitian=True) @ np.sqrt(np.diagonal(step.gram))
+        return weights / (weights.sum() or 1.0)
+
+
+class NearlyEqualProjections(EqualProjections):
+    """The same with an addend that only rescaled gradients notice."""
+
+    def weights(self, step: Step) -> Any:
+        return super().weights(step) + 1e-6 / np.sqrt(np.diagonal(step.gram) + 1e-30)
+
+
+def test_an_invariance_is_judged_by_what_rounding_explains() -> None:
+    found = {
+        method: {finding.name: finding for finding in check_method(method)}["scale-invariant direction"]
+        for method in (EqualProjections, NearlyEqualProjections)
+    }
+    exact, nearly = found[EqualProjections], found[NearlyEqualProjections]
+    assert exact.holds is True and isinstance(exact.value, float)
+    assert nearly.holds is False and isinstance(nearly.value, float) and nearly.value < 1e-2
+    for finding in (exact, nearly):
+        assert f"(by {finding.value:.2g}; rounding explains 2.4e-07)" in finding.sentence

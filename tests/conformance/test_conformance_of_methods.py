@@ -17,7 +17,7 @@ VARIANTS: list[Case] = [
     ("pcd", {"normalization": "unit"}),
     ("pcd", {"normalization": "none"}),
     ("pcd", {"rescale": "none", "tau": 0.5}),
-    ("pcd", {"infeasible": "scale_tau"}),
+    ("pcd", {"infeasible": "no-ascent"}),
     ("ws", {"form": "penalty", "weight": 3.0}),
     ("mgda", {"normalization": "l2"}),
     ("mgda", {"normalization": "loss"}),

@@ -113,3 +113,13 @@ def test_the_model_of_settings_describes_them():
         "type": "number",
     }
     assert described["colour"]["enum"] == ["red", "green"]
+
+
+def test_a_former_spelling_is_announced_and_becomes_the_present_one():
+    class Renamed(Configurable):
+        colour: str = choice("red", ("red", "green"), aliases={"verdant": "green"}, meaning="which")
+
+    with pytest.warns(FutureWarning, match="'verdant' is now called 'green'"):
+        assert Renamed(colour="verdant").configuration() == {"colour": "green"}
+    with pytest.raises(UserError, match="Accepted: green, red"):
+        Renamed(colour="blue")

@@ -69,6 +69,13 @@ def test_an_infinite_setting_survives_storage_as_strict_json():
     assert RunSpec.from_json(stored).id == original.id
 
 
+def test_an_infinite_setting_survives_storage():
+    unlimited = RunSpec.of(find_problem("double-well")(), find_method("auxinash")(max_norm="inf"), {}, 0)
+    restored = RunSpec.from_json(json.loads(unlimited.canonical))
+    assert restored == unlimited and restored.id == unlimited.id
+    assert restored.build_method().configuration()["max_norm"] == math.inf
+
+
 def test_the_order_of_keys_does_not_matter():
     original = spec()
     data = json.loads(original.canonical)

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mobench
 from mobench.core.method import checked_weights
 from tests.methods.method_steps import direction_of, repeatable, started, step_of, weights_of
 
@@ -29,7 +31,8 @@ def test_orthogonal_gradients_by_hand() -> None:
 def test_max_norm_clips_and_never_stretches() -> None:
     gradients = np.random.default_rng(0).normal(size=(3, 5))
     assert np.linalg.norm(direction_of("auxinash", gradients, max_norm=0.25)) == pytest.approx(0.25)
-    assert np.linalg.norm(direction_of("auxinash", gradients, max_norm=4.0)) == pytest.approx(1.0)
+    for above in (4.0, np.inf, "inf"):
+        assert np.linalg.norm(direction_of("auxinash", gradients, max_norm=above)) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("gradients", [[[1, 0], [-2, 0]], np.eye(3) - 1 / 3])
@@ -49,3 +52,11 @@ def test_zero_gradient_leaves_the_bargain_to_the_others() -> None:
     # the two others have equal power: α_i = √½ / ‖g_i‖
     weights = weights_of("auxinash", [[0, 0], [2, 0], [0, 2]], p=0.9)
     np.testing.assert_allclose(weights, [0.0, np.sqrt(0.5) / 2, np.sqrt(0.5) / 2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_no_bargain_at_pareto_stationary_points_in_float32(k: int) -> None:
+    for seed in range(20):
+        rows = torch.randn(k, 30, generator=torch.Generator().manual_seed(seed))
+        rows[-1] = -torch.rand(k - 1, generator=torch.Generator().manual_seed(seed)) @ rows[:-1]
+        assert not mobench.combine("auxinash", rows).any()

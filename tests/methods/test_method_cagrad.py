@@ -21,7 +21,7 @@ def test_radius_zero_is_the_mean_gradient() -> None:
 
 
 @repeatable
-@given(seed=st.integers(0, 10**6), k=st.integers(2, 5), c=st.floats(0.05, 0.95))
+@given(seed=st.integers(0, 10**6), k=st.integers(2, 5), c=st.floats(0.05, 3.0))
 def test_no_other_point_of_the_ball_serves_the_worst_objective_better(seed: int, k: int, c: float) -> None:
     rng = np.random.default_rng(seed)
     gradients = rng.normal(size=(k, 6))
@@ -48,6 +48,13 @@ def test_rescaling_divides(rescale: str, divisor: float) -> None:
     np.testing.assert_allclose(weights_of("cagrad", gradients, c=0.5, rescale=rescale), plain / divisor, rtol=1e-15)
 
 
-def test_radius_one_is_refused() -> None:
-    with pytest.raises(UserError, match=r"cagrad\.c=1 .*\[0, 1\)"):
-        find_method("cagrad")(c=1)
+def test_a_ball_that_holds_zero_leaves_nobody_worse_off() -> None:
+    gradients = [[1.0, 0.0], [-2.0, 1.0]]  # the mean (−½, ½) is worst for the first
+    for c in (1.0, 3.0):
+        assert min(np.array(gradients) @ direction_of("cagrad", gradients, c=c)) >= -1e-12
+    np.testing.assert_allclose(direction_of("cagrad", [[1.0, 0.0], [-2.0, 0.0]], c=1.5), [0.0, 0.0], atol=1e-15)
+
+
+def test_a_negative_radius_is_refused() -> None:
+    with pytest.raises(UserError, match=r"cagrad\.c=-0\.1 .*\[0, inf\)"):
+        find_method("cagrad")(c=-0.1)

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mobench
 from mobench.core.method import Vector, checked_weights
 from mobench.core.registry import find_method
 from mobench.errors import MethodError, UserError
@@ -109,6 +111,14 @@ def test_zero_primary_stops_when_rescaled_and_serves_the_secondaries_otherwise()
     np.testing.assert_allclose(served, [0.5, 0.0], rtol=1e-7)  # τ g̃_2, g̃_2 = (1, 0)
 
 
+def test_multipliers_are_zero_where_a_zero_primary_halts_the_step() -> None:
+    for rescale, multiplier in (("primary", 0.0), ("none", 0.5)):
+        step = step_of([[0.0, 0.0], [2.0, 0.0]])
+        weights = checked_weights(started("pcd", 2, tau=0.5, normalization="unit", rescale=rescale), step)
+        assert step.notes["multipliers"].tolist() == [multiplier]
+        assert step.notes["active"] == np.count_nonzero(weights[1:]) == (multiplier > 0.0)
+
+
 @pytest.mark.parametrize("rescale", ["primary", "none"])
 def test_all_gradients_zero_is_a_fixed_point(rescale: str) -> None:
     np.testing.assert_array_equal(direction_of("pcd", np.zeros((3, 2)), tau=0.5, rescale=rescale), [0, 0])
@@ -203,20 +213,25 @@ class TestInfeasible:
             assert step.notes["infeasible"] is True
             assert method.state_dict()["infeasible_steps"] == taken
 
-    def test_scale_tau_still_ascends_no_secondary(self) -> None:
+    def test_no_ascent_moves_against_no_secondary(self) -> None:
         step = step_of(self.gradients)
-        method = started("pcd", 3, tau=0.5, infeasible="scale_tau")
+        method = started("pcd", 3, tau=0.5, infeasible="no-ascent")
         direction = checked_weights(method, step) @ np.array(self.gradients)
         np.testing.assert_allclose(direction, [math.sqrt(2.0), 0.0], atol=1e-12)
         assert step.notes["infeasible"] is True
         assert method.state_dict()["infeasible_steps"] == 1
+
+    def test_the_former_spelling_is_announced_and_means_the_same(self) -> None:
+        with pytest.warns(FutureWarning, match=r"pcd\.infeasible=scale_tau is now called pcd\.infeasible=no-ascent"):
+            former = find_method("pcd")(infeasible="scale_tau")
+        assert former.configuration() == find_method("pcd")(infeasible="no-ascent").configuration()
 
     def test_four_objectives(self) -> None:
         angles = np.array([0.3, 2.5, 4.6])
         secondaries = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(3)])
         gradients = np.vstack([[1.0, 0.0, 1.0], secondaries])
         np.testing.assert_array_equal(weights_of("pcd", gradients, tau=0.1), [1.0, 0.0, 0.0, 0.0])
-        scaled = direction_of("pcd", gradients, tau=0.1, infeasible="scale_tau")
+        scaled = direction_of("pcd", gradients, tau=0.1, infeasible="no-ascent")
         np.testing.assert_allclose(scaled, [0.0, 0.0, math.sqrt(2.0)], atol=1e-9)
 
     def test_reset_forgets_the_count(self) -> None:
@@ -253,3 +268,40 @@ def test_diagnostics_of_very_short_and_very_long_gradients(size: float) -> None:
 def test_a_method_reset_for_another_number_of_objectives_says_so() -> None:
     with pytest.raises(MethodError, match="reset for 2 objectives and got 3"):
         checked_weights(started("pcd", 2), step_of(np.eye(3)))
+
+
+@pytest.mark.parametrize("normalization", ["ema", "unit", "none"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_the_length_is_right_where_multipliers_of_many_objectives_are_not(
+    normalization: str, dtype: torch.dtype
+) -> None:
+    rows = torch.tensor([[1.0, 0.0], [-1.0, 1e-5], [-1.0, -1e-5], [-1.0, 0.0]], dtype=dtype)
+    direction = mobench.combine("pcd", rows, tau=1e-4, normalization=normalization)
+    assert direction.tolist() == pytest.approx([-1.0, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e6])
+def test_opposite_secondaries_in_float32_are_infeasible(scale: float) -> None:
+    second = scale * torch.tensor([0.1, 0.2, 0.3])
+    rows = torch.stack([torch.tensor([1.0, 0.0, 0.0]), second, -1.3 * second])
+    method = started("pcd", 3, tau=0.1)
+    assert mobench.combine(method, rows).tolist() == [1.0, 0.0, 0.0]
+    assert method.state_dict()["infeasible_steps"] == 1
+
+
+@pytest.mark.parametrize("angle", [0.1, 1e-2, 1e-3, 1e-4, 2e-5])
+def test_nearly_opposite_pairs_in_float32_keep_the_primarys_length(angle: float) -> None:
+    first, second = torch.randn(2, 1000, generator=torch.Generator().manual_seed(0))
+    rows = torch.stack([first, -first + angle * second])
+    direction = mobench.combine("pcd", rows, tau=0.0).double()
+    assert float(direction.norm()) == pytest.approx(float(first.double().norm()), rel=1e-4)
+    assert float(rows[1].double() @ direction) >= -1e-5 * float(rows[1].norm() * direction.norm())
+
+
+def test_the_state_of_other_settings_is_refused() -> None:
+    state = started("pcd", 3, tau=0.1).state_dict()
+    started("pcd", 3, tau=0.1).load_state_dict(state)
+    with pytest.raises(UserError, match=r"the state is that of pcd with tau=0\.1, not with tau=0\.2"):
+        started("pcd", 3, tau=0.2).load_state_dict(state)
+    del state["settings"]  # as written before settings were part of it
+    started("pcd", 3, tau=0.2).load_state_dict(state)

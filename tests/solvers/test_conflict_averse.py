@@ -15,7 +15,7 @@ def directed(gradients: Array, c: float) -> Array:
 
 
 @settings(max_examples=200)
-@given(small_integers(zeros=False), st.sampled_from([0.1, 0.4, 0.9]))
+@given(small_integers(zeros=False), st.sampled_from([0.1, 0.4, 0.9, 1.0, 1.7, 5.0]))
 def test_the_direction_is_the_oracles(gradients: Array, c: float) -> None:
     mean = gradients.mean(axis=0)
     direction = directed(gradients, c)
@@ -28,7 +28,7 @@ def test_the_direction_is_the_oracles(gradients: Array, c: float) -> None:
 
 
 @settings(max_examples=100)
-@given(small_integers(), st.sampled_from([0.2, 0.8, 1.5]), st.integers(0, 2**32 - 1))
+@given(small_integers(), st.sampled_from([0.2, 0.8, 1.0, 1.5, 4.0]), st.integers(0, 2**32 - 1))
 def test_no_direction_in_the_ball_is_better(gradients: Array, c: float, seed: int) -> None:
     mean = gradients.mean(axis=0)
     radius = c * np.linalg.norm(mean)

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from mobench.errors import NonFiniteError
 from mobench.solvers import conflict_averse, correlation, min_norm_point, nash_bargain, project_primary, surgery
+from mobench.solvers.scaling import eigenvalues_exceed
 from tests.solvers.gradients import Array
 
 LARGE = 2.0**498
@@ -66,3 +68,26 @@ def test_one_gradient_of_1e150_beside_one_of_1e_minus_150(k: int, name: str) -> 
         weights = solvers(k)[name](gram)
     assert np.isfinite(weights).all()
     assert weights.any()
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8])
+@pytest.mark.parametrize("name", ["pcd", "mgda", "cagrad", "nash", "pcgrad"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_matrix_that_is_not_finite_is_refused_at_once(k: int, name: str, bad: float) -> None:
+    for i, j in ((0, 0), (k - 1, k - 1), (k - 1, 0)):
+        gram = np.eye(k)
+        gram[i, j] = gram[j, i] = bad
+        with pytest.raises(NonFiniteError, match="Gram matrix"):
+            solvers(k)[name](gram)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_smallest_eigenvalue_of_the_unit_gradients_is_compared(k: int) -> None:
+    rng = np.random.default_rng(k)
+    for _ in range(20):
+        gradients = rng.standard_normal((k, 6))
+        unit = gradients / np.linalg.norm(gradients, axis=1, keepdims=True)
+        smallest = float(np.linalg.eigvalsh(unit @ unit.T)[0])
+        spread = gradients * 10.0 ** rng.uniform(-6.0, 6.0, (k, 1))
+        assert eigenvalues_exceed(spread @ spread.T, 0.999 * smallest)
+        assert not eigenvalues_exceed(spread @ spread.T, 1.001 * smallest)

@@ -98,3 +98,15 @@ def test_all_gradients_zero() -> None:
         alpha, solved = nash_bargain(np.zeros((k, k)), np.ones(k))
         assert solved
         assert not alpha.any()
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_no_bargain_where_the_hull_is_closer_to_zero_than_is_resolved(k: int) -> None:
+    gradients = np.random.default_rng(k).standard_normal((k, 6))
+    gradients[-1] = 1e-5 * gradients[-1] - 1.3 * gradients[0]
+    gram, powers = gradients @ gradients.T, np.full(k, 1.0 / k)
+    assert nash_bargain(gram, powers).solved
+    assert nash_bargain(gram, powers, resolution=1e-12).solved
+    refused = nash_bargain(gram, powers, resolution=1e-8)
+    assert not refused.solved
+    assert not refused.alpha.any()

@@ -288,3 +288,42 @@ def test_closed_forms_cost_no_backward_pass() -> None:
     objective = mobench.MultiObjective(UnitGradients(), parameters)
     record: Any = objective.backward([two_losses(network, batch())[0], HalfSquare(parameters)])
     assert record.backward_passes == 1
+
+
+@pytest.mark.parametrize("method", ["ws", "famo", "pcd", "mgda"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_gradients_that_are_not_finite_are_refused_by_every_method_and_leave_none(method: str, bad: float) -> None:
+    weight = torch.ones(3, requires_grad=True)
+    other = torch.ones(2, requires_grad=True)
+    weight.register_hook(lambda gradient: gradient * torch.tensor([1.0, bad, 1.0]))
+    objective = mobench.MultiObjective(method, [other, weight])
+    with pytest.raises(NonFiniteError, match="not finite"):
+        objective.backward([(weight**2).sum() + (other**2).sum(), (weight - 2.0).square().sum()])
+    assert weight.grad is None and other.grad is None
+    assert objective.iteration == 0
+
+
+def test_an_update_of_finite_numbers_whose_sum_overflows_is_taken() -> None:
+    weight = torch.zeros(4, requires_grad=True)
+    mobench.MultiObjective("ws", [weight], weight=0.0).backward([3e38 * weight.sum(), weight.sum()])
+    assert weight.grad is not None and weight.grad.tolist() == pytest.approx([3e38] * 4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_objectives_that_contradict_each_other_in_float32_leave_the_primary_alone(seed: int) -> None:
+    """Rounding makes the gradient of −1.3 r differ from −1.3 times that of r; it must not decide the step."""
+    torch.manual_seed(seed)
+    networks = [torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.Tanh(), torch.nn.Linear(32, 2)) for _ in "ab"]
+    networks[1].load_state_dict(networks[0].state_dict())
+    inputs, targets = torch.randn(64, 20), torch.randn(64, 2)
+    optimizers = [torch.optim.Adam(network.parameters(), lr=0.01) for network in networks]
+    objective = mobench.MultiObjective("pcd", optimizers[0], tau=0.1)
+    for _ in range(40):
+        task, r = (networks[0](inputs) - targets).square().mean(dim=0)
+        assert objective.backward([task, r, -1.3 * r]).notes["infeasible"] is True
+        optimizers[1].zero_grad()
+        (networks[1](inputs) - targets).square().mean(dim=0)[0].backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    for ours, alone in zip(*(network.parameters() for network in networks), strict=True):
+        torch.testing.assert_close(ours, alone, rtol=1e-4, atol=1e-6)

@@ -1,8 +1,11 @@
+import itertools
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from mobench import Method, NonFiniteError, TaskProblem
+from mobench import Method, NonFiniteError, TaskProblem, VectorProblem
 from mobench.core import registry
 from mobench.core.problem import Task
 from mobench.core.registry import find_method, find_problem
@@ -60,6 +63,43 @@ class RegressionTask(Task):
         self.data.set_state(state["data"])
 
 
+class Breaking(Regression):
+    """A gradient is NaN at step 4, while every loss is finite."""
+
+    id = "breaking@1"
+
+    def start(self, streams):
+        task = RegressionTask(streams)
+        drawn = itertools.count()
+        batches = task.batches()
+        task.batches = lambda: (setattr(task, "step", next(drawn)) or batch for batch in batches)
+        task.parameters[0].register_hook(lambda gradient: gradient * (math.nan if task.step == 4 else 1.0))
+        return task
+
+
+class Cliff(VectorProblem):
+    """Its gradients are NaN at step 4, while every loss is finite."""
+
+    id = "cliff@1"
+
+    def objectives(self):
+        return ("cliff", "valley")
+
+    def constants(self, streams):
+        return {}
+
+    def initial(self, constants, streams):
+        return torch.ones(2, dtype=torch.float64)
+
+    @staticmethod
+    def values(theta, constants, iteration):
+        return torch.ones(len(theta), 2, dtype=torch.float64)
+
+    @staticmethod
+    def gradients(theta, constants, iteration):
+        return torch.full((len(theta), 2, 2), math.nan if iteration == 4 else 1.0, dtype=torch.float64)
+
+
 class Reader(Method):
     """Reads nothing but the losses."""
 
@@ -95,7 +135,8 @@ def own_plugins(monkeypatch):
     """Know the classes of this file, in its own tests alone."""
     methods, problems = dict(registry.methods()), dict(registry.problems())
     methods |= {method.name: method for method in (Reader, Exploder, Sphinx, Walker)}
-    monkeypatch.setattr(registry, "_found", {"methods": methods, "problems": {**problems, Regression.id: Regression}})
+    problems |= {problem.id: problem for problem in (Regression, Breaking, Cliff)}
+    monkeypatch.setattr(registry, "_found", {"methods": methods, "problems": problems})
 
 
 def spec(problem="regression@1", method="mgda", seed=0, settings=(), **training):
@@ -153,6 +194,14 @@ def test_a_loss_that_leaves_the_finite_numbers_fails_at_that_step():
     outcome = train([spec("double-well@1", "ws", steps=200, optimizer="sgd", lr=100.0)])[0]
     assert outcome.status == "failed" and 0 < outcome.failed_at_step < 20
     assert NonFiniteError.__name__ in outcome.error and "'wells'" in outcome.error
+
+
+@pytest.mark.parametrize("problem", ["breaking@1", "cliff@1"])
+@pytest.mark.parametrize("method", ["ws", "famo", "mgda"])
+def test_a_gradient_that_is_not_finite_fails_the_run_at_that_step(problem, method):
+    outcome = train([spec(problem, method, steps=5)])[0]
+    assert (outcome.status, outcome.failed_at_step) == ("failed", 4)
+    assert NonFiniteError.__name__ in outcome.error
 
 
 def test_a_method_with_its_own_direction():

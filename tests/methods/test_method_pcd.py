@@ -222,7 +222,7 @@ class TestInfeasible:
         assert method.state_dict()["infeasible_steps"] == 1
 
     def test_the_former_spelling_is_announced_and_means_the_same(self) -> None:
-        with pytest.warns(FutureWarning, match=r"pcd\.infeasible=scale_tau is now called pcd\.infeasible=no-ascent"):
+        with pytest.warns(FutureWarning, match="'scale_tau' is now called 'no-ascent'"):
             former = find_method("pcd")(infeasible="scale_tau")
         assert former.configuration() == find_method("pcd")(infeasible="no-ascent").configuration()
 

@@ -10,7 +10,7 @@ from mobench.core.columns import IDENTITY, MEASURED
 from mobench.core.method import Method
 from mobench.core.problem import Problem
 from mobench.core.registry import find_method, find_problem, methods, problems
-from mobench.core.settings import Configurable
+from mobench.core.settings import Configurable, Setting
 from mobench.errors import UserError, unknown
 from mobench.planning.plan import expand
 from mobench.planning.published_file import read_published
@@ -71,20 +71,23 @@ def _vocabulary(solved: Sequence[Problem], compared: Sequence[type[Method]]) -> 
         "method": [*methods().values()],
         "training": [Training],
     }
-    choices: dict[str, set[str]] = {}
+    declared: dict[str, list[Setting]] = {}
     for part, kinds in owners.items():
         for name, setting in (item for kind in kinds for item in kind.settings.items()):
-            choices.setdefault(f"{part}.{name}", set()).update(setting.choices)
+            declared.setdefault(f"{part}.{name}", []).append(setting)
     found: dict[str, Collection[str]] = {
-        "column": {*IDENTITY, *(metric.name for metric in MEASURED), *choices},
-        "setting to split by": [name for name in choices if name.startswith("method.")],
+        "column": {*IDENTITY, *(metric.name for metric in MEASURED), *declared},
+        "setting to split by": [name for name in declared if name.startswith("method.")],
         "value for method:": methods(),
         "value for problem:": problems(),
-        **{f"value for {column}:": words for column, words in choices.items() if words},
     }
+    for column, settings in declared.items():
+        if all(setting.choices for setting in settings):
+            found[f"value for {column}:"] = {word for setting in settings for word in setting.choices}
     measured = [metric.name for problem in solved for metric in (*problem.metrics(), *MEASURED)]
     noted = [f"{kind}{metric.name}" for method in compared for metric in method.diagnostics for kind in NOTED]
     found["metric"] = {*measured, *noted}
+    found["column"] = {*found["column"], *found["metric"]}
     return found
 
 

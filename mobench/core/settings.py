@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mobench.errors import UserError, unknown
@@ -24,6 +24,8 @@ class Setting:
 
     default: Any
     meaning: str
+    implicit: bool = field(default=False, kw_only=True)
+    """Left out of a configuration while at its default: a setting added later, which must not change old runs' ids."""
 
     @property
     def accepted(self) -> str:
@@ -173,9 +175,10 @@ def real(
     high: float = math.inf,
     low_open: bool = False,
     high_open: bool = False,
+    implicit: bool = False,
 ) -> Any:
     """Declare a real-valued setting."""
-    return Real(default, meaning, low, high, low_open, high_open)
+    return Real(default, meaning, low, high, low_open, high_open, implicit=implicit)
 
 
 def reals(
@@ -191,14 +194,16 @@ def reals(
     return Reals(default, meaning, low, high, low_open, high_open)
 
 
-def integer(default: int, *, meaning: str, low: int | None = None, high: int | None = None) -> Any:
+def integer(
+    default: int, *, meaning: str, low: int | None = None, high: int | None = None, implicit: bool = False
+) -> Any:
     """Declare a whole-number setting."""
-    return Integer(default, meaning, low, high)
+    return Integer(default, meaning, low, high, implicit=implicit)
 
 
-def choice(default: str, choices: Sequence[str], *, meaning: str) -> Any:
+def choice(default: str, choices: Sequence[str], *, meaning: str, implicit: bool = False) -> Any:
     """Declare a setting that takes one of `choices`."""
-    return Choice(default, meaning, tuple(choices))
+    return Choice(default, meaning, tuple(choices), implicit=implicit)
 
 
 def flag(default: bool, *, meaning: str) -> Any:
@@ -250,8 +255,9 @@ class Configurable:
         return cls.__name__.lower()
 
     def configuration(self) -> dict[str, Any]:
-        """Return the value of every setting."""
-        return {name: getattr(self, name) for name in self.settings}
+        """Return the value of every setting, without implicit ones that are at their default."""
+        values = {name: getattr(self, name) for name in self.settings}
+        return {name: values[name] for name, s in self.settings.items() if not s.implicit or values[name] != s.default}
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.configuration().items())

@@ -67,3 +67,13 @@ def test_a_method_is_named_after_its_class_and_errors_use_that_name():
 
 def test_check_settings_fills_in_defaults():
     assert check_settings("x", Machine.settings, {"count": 5})["power"] == 1.0
+
+
+def test_an_implicit_setting_shows_only_where_it_is_not_at_its_default():
+    class Newer(Machine):
+        added: int = integer(3, meaning="came later", implicit=True)
+
+    assert Newer(added=3).configuration() == Machine().configuration()
+    assert Newer(added=4).configuration() == {**Machine().configuration(), "added": 4}
+    with pytest.raises(UserError, match=r"newer\.added=x"):
+        Newer(added="x")

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.method import Matrix, Method, Step, Vector
 from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
-from mobench.core.settings import real
+from mobench.core.settings import choice, integer, real
+from mobench.errors import UserError
 from mobench.solvers import nash_bargain
+
+LEAST_POWER = 1e-3
+"""What learning leaves to every objective; at zero the bargain would ignore it for good."""
 
 
 @register
@@ -28,13 +32,23 @@ class AuxiNash(Method):
         G α = p ⊘ α,        p = (p, (1−p)/(K−1), …, (1−p)/(K−1)),
 
     the minimiser of the strictly convex ½ αᵀGα − Σ_i p_i log α_i. Every objective descends,
-    g_i·d = p_i / α_i, and a rescaled objective changes nothing. The powers are fixed, as in the
-    comparison this benchmark reproduces; learning them needs second derivatives of a held-out loss
-    through the whole update, which a function of one step cannot provide.
+    g_i·d = p_i / α_i, and a rescaled objective changes nothing.
+
+    The powers are `fixed`, as in the comparison this benchmark reproduces, or `learned` as in the
+    paper: p starts there and, every `power_every` steps, descends the primary loss ℓ on a held-out
+    batch. To first order the update changes ℓ by −η d·∇ℓ, η the optimizer's step; with v_i = g_i·∇ℓ
+    and the implicit function theorem on G α = p ⊘ α,
+
+        ∂α/∂p = (G + diag(p ⊘ α²))⁻¹ diag(1 ⊘ α),        h = −(∂α/∂p)ᵀ v / ‖∇ℓ‖
+
+    is the gradient of −cos(d, ∇ℓ), as ‖d‖ = 1 on the simplex: η and the scale of ℓ are left to the
+    step size. The step is p_i ← p_i exp(−power_lr h_i), divided by the sum, so that p stays on the
+    simplex, with no entry below 1e-3. Without a held-out batch `learned` is refused.
 
     Where 0 is in the gradients' convex hull no bounded solution exists. The step is then zero, and
     the run's diagnostics count it as `unsolved`. A zero gradient has nothing to bargain for: its
-    weight is zero and the others share its power in proportion to their own.
+    weight is zero and the others share its power in proportion to their own. Nothing is learned at
+    such steps.
 
     Scale: ‖d‖² = αᵀGα = Σ_i p_i = 1 whatever the gradients' lengths, then clipped to `max_norm`.
     With one objective d = g_1 / ‖g_1‖.
@@ -68,6 +82,11 @@ class AuxiNash(Method):
     max_norm: float = real(
         1.0, low=0.0, low_open=True, infinite=True, meaning="the update is clipped to this length; inf: never"
     )
+    powers: str = choice(
+        "fixed", ("fixed", "learned"), implicit=True, meaning="whether the powers are learned on held-out data"
+    )
+    power_lr: float = real(0.1, low=0.0, implicit=True, meaning="step size of learned powers")
+    power_every: int = integer(10, low=1, implicit=True, meaning="steps from one update of learned powers to the next")
 
     diagnostics = (
         Metric(
@@ -77,25 +96,56 @@ class AuxiNash(Method):
             range=SHARE,
             meaning="whether no bounded solution exists, so that the step is zero",
         ),
+        Metric(
+            "power", "the primary's power", range=SHARE, meaning="the primary's bargaining power, where it is learned"
+        ),
     )
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
         self.last: Vector | None = None
+        self.shares: Vector | None = None
 
     def reset(self, k: int, rng: np.random.Generator) -> None:
         super().reset(k, rng)
-        self.last = None
+        self.last = self.shares = None
 
     def weights(self, step: Step) -> Vector:
         gram = step.gram
         rest = step.k - 1
-        powers = np.array([self.p] + [(1.0 - self.p) / rest] * rest) if rest else np.ones(1)
-        bargain = nash_bargain(gram, powers, self.last, step.resolution)
+        if self.shares is None:
+            self.shares = np.array([self.p] + [(1.0 - self.p) / rest] * rest) if rest else np.ones(1)
+        bargain = nash_bargain(gram, self.shares, self.last, step.resolution)
         self.last = bargain.alpha
         step.note(unsolved=not bargain.solved)
+        if self.powers == "learned":
+            step.note(power=float(self.shares[0]))
+            if step.iteration % self.power_every == 0 and bargain.solved and bargain.alpha.min() > 0.0:
+                self.shares = self._learn(step, self.shares, bargain.alpha)
         if not bargain.solved:
             return np.zeros(step.k)
         alpha = bargain.alpha
         length = math.sqrt(max(0.0, float(alpha @ gram @ alpha)))
         return alpha * (self.max_norm / length) if length > self.max_norm else alpha
+
+    def _learn(self, step: Step, powers: Vector, alpha: Vector) -> Vector:
+        """Return the powers after a step down the held-out primary loss."""
+        if step.held_out is None:
+            raise UserError("auxinash.powers=learned needs a held-out batch, and none is offered here")
+        slope = step.held_out.gradients[0]
+        products = (step.gradients @ slope).cpu().double().numpy()
+        length = float(slope.double().norm())
+        if not length > 0.0:
+            return powers
+        moved = powers * np.exp(-self.power_lr * power_gradient(step.gram, powers, alpha, products / length))
+        bounded = np.maximum(moved / moved.sum(), LEAST_POWER)
+        return np.asarray(bounded / bounded.sum())
+
+
+def power_gradient(gram: Matrix, powers: Vector, alpha: Vector, products: Vector) -> Vector:
+    """Return −(∂α/∂p)ᵀ v, the gradient of −Σ_i α_i(p) v_i, where α(p) solves G α = p ⊘ α.
+
+    Written as ∂α/∂p = A (A G A + diag p)⁻¹ with A = diag α, in which the gradients' lengths cancel.
+    """
+    system = gram * alpha * alpha[:, None] + np.diag(powers)
+    return np.asarray(-np.linalg.solve(system, alpha * products))

@@ -44,6 +44,8 @@ class Setting:
     choices: tuple[str, ...] = ()
     shown: str = ""
     """What stands for a value in help, e.g. `DIR`."""
+    implicit: bool = False
+    """Left out of a configuration while at its default: a setting added later, which must not change old runs' ids."""
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -84,10 +86,11 @@ def real(
     low_open: bool = False,
     high_open: bool = False,
     infinite: bool = False,
+    implicit: bool = False,
 ) -> Any:
     """Declare a real-valued setting; infinity is accepted where `infinite` says so and the interval allows it."""
     type_, accepted = _interval(low, high, low_open, high_open, infinite)
-    return Setting(default, meaning, "real", accepted, type_, shown="NUMBER")
+    return Setting(default, meaning, "real", accepted, type_, shown="NUMBER", implicit=implicit)
 
 
 def reals(
@@ -105,7 +108,9 @@ def reals(
     return Setting(default, meaning, "reals", f"{accepted}, or a list of such numbers", type_ | several)
 
 
-def integer(default: int | None, *, meaning: str, low: int | None = None, high: int | None = None) -> Any:
+def integer(
+    default: int | None, *, meaning: str, low: int | None = None, high: int | None = None, implicit: bool = False
+) -> Any:
     """Declare a whole-number setting."""
     bounds = Field(ge=-LARGEST - 1 if low is None else low, le=LARGEST if high is None else high)
     words = [
@@ -113,13 +118,17 @@ def integer(default: int | None, *, meaning: str, low: int | None = None, high: 
         *([f"from {low}"] if low is not None else []),
         *([f"up to {high}"] if high is not None else []),
     ]
-    return Setting(
-        default, meaning, "integer", " ".join(words), Annotated[int, bounds, BeforeValidator(_number)], shown="N"
-    )
+    type_ = Annotated[int, bounds, BeforeValidator(_number)]
+    return Setting(default, meaning, "integer", " ".join(words), type_, shown="N", implicit=implicit)
 
 
 def choice(
-    default: str | None, choices: Sequence[str], *, meaning: str, aliases: Mapping[str, str] | None = None
+    default: str | None,
+    choices: Sequence[str],
+    *,
+    meaning: str,
+    aliases: Mapping[str, str] | None = None,
+    implicit: bool = False,
 ) -> Any:
     """Declare a setting that takes one of `choices`; `aliases` are former spellings of these."""
     words, former = tuple(choices), dict(aliases or {})
@@ -132,7 +141,8 @@ def choice(
 
     word = BeforeValidator(present)
     type_ = Annotated[Literal[words], word]  # type: ignore[valid-type]
-    return Setting(default, meaning, "choice", "one of " + ", ".join(words), type_, words, shown="|".join(words))
+    listed = ", ".join(words)
+    return Setting(default, meaning, "choice", f"one of {listed}", type_, words, "|".join(words), implicit)
 
 
 def flag(default: bool, *, meaning: str) -> Any:
@@ -195,8 +205,9 @@ class Configurable:
         return cls.__name__.lower()
 
     def configuration(self) -> dict[str, Any]:
-        """Return the value of every setting."""
-        return {name: getattr(self, name) for name in self.settings}
+        """Return the value of every setting, without implicit ones that are at their default."""
+        values = {name: getattr(self, name) for name in self.settings}
+        return {name: values[name] for name, s in self.settings.items() if not s.implicit or values[name] != s.default}
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.configuration().items())

@@ -73,8 +73,9 @@ def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callabl
 def _contender(row: dict[Any, Any], settings: Sequence[str]) -> str:
     declared = methods()[row["method"]].settings if row["method"] in methods() else {}
     changed = [
-        f"{name}={spelled(row[f'method.{name}'])}"
+        f"{name}={spelled(value)}"
         for name in settings
-        if name in declared and row[f"method.{name}"] != declared[name].default
+        # NaN, which is not equal to itself: an implicit setting that the run left at its default
+        if name in declared and (value := row[f"method.{name}"]) == value and value != declared[name].default
     ]
     return f"{row['method']}({', '.join(changed)})" if changed else str(row["method"])

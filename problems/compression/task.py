@@ -50,8 +50,10 @@ class CompressionTask(Task):
         self.model.to(self.device).to(memory_format=self.memory_format)
         self.forward = torch.compile(self.model) if self.machine.compile else self.model
         self.parameters: Sequence[Tensor] = list(self.model.parameters())
+        self.parameter_names = [name for name, _ in self.model.named_parameters()]
         self.stream = TrainStream(self.splits.train, problem.batch_size, self.splits.augment, streams.torch("data"))
         self.steps_per_epoch = self.stream.batches_per_epoch
+        self.held_out_stream = self._stream_of_validation(streams)
         positions = {id(parameter): index for index, parameter in enumerate(self.parameters)}
         self.penalised = [weight for _, weight in networks.penalised(self.model)]
         indices = [positions[id(weight)] for weight in self.penalised]
@@ -83,6 +85,20 @@ class CompressionTask(Task):
     def losses_after(self, batch: Batch) -> Sequence[float]:
         with torch.no_grad(), still_statistics(self.model):
             return [float(self.task_loss(batch)), *(penalty.evaluate() for penalty in self.penalties)]
+
+    def _stream_of_validation(self, streams: Streams) -> TrainStream | None:
+        images = self.splits.val
+        if images is None:
+            return None
+        return TrainStream(images, min(self.problem.batch_size, len(images)), False, streams.torch("held-out"))
+
+    def held_out_batch(self) -> Batch | None:
+        """Return validation images; configurations are selected on them too, and reported on test images."""
+        return None if self.held_out_stream is None else self.held_out_stream.next_batch()
+
+    def held_out_losses(self, batch: Batch) -> Sequence[Tensor | KnownGradient]:
+        with still_statistics(self.model):
+            return self.losses(batch)
 
     def after_update(self, lr: float) -> None:
         if self.problem.prox:
@@ -128,13 +144,16 @@ class CompressionTask(Task):
         return self.model.state_dict()
 
     def state_dict(self) -> dict[str, Any]:
-        return {"buffers": dict(self.model.named_buffers()), "stream": self.stream.state_dict()}
+        held_out = {} if self.held_out_stream is None else {"held_out": self.held_out_stream.state_dict()}
+        return {"buffers": dict(self.model.named_buffers()), "stream": self.stream.state_dict(), **held_out}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         with torch.no_grad():
             for name, buffer in self.model.named_buffers():
                 buffer.copy_(state["buffers"][name])
         self.stream.load_state_dict(state["stream"])
+        if self.held_out_stream is not None and "held_out" in state:
+            self.held_out_stream.load_state_dict(state["held_out"])
 
 
 @contextmanager

@@ -123,3 +123,13 @@ def test_a_former_spelling_is_announced_and_becomes_the_present_one():
         assert Renamed(colour="verdant").configuration() == {"colour": "green"}
     with pytest.raises(UserError, match="Accepted: green, red"):
         Renamed(colour="blue")
+
+
+def test_an_implicit_setting_shows_only_where_it_is_not_at_its_default():
+    class Newer(Machine):
+        added: int = integer(3, meaning="came later", implicit=True)
+
+    assert Newer(added=3).configuration() == Machine().configuration()
+    assert Newer(added=4).configuration() == {**Machine().configuration(), "added": 4}
+    with pytest.raises(UserError, match=r"newer\.added=x"):
+        Newer(added="x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from mobench.problems.compression.task import CompressionTask
 from mobench.running.executor import execute
 from mobench.store.folder import Store
 from mobench.store.record import Outcome
+from mobench.training.loop import Group, Member, train
 from tests.problems.compression.runs import few_steps, machine, one_thread, spec, trained
 
 
@@ -98,6 +100,33 @@ def test_famo_looks_twice_and_its_statistics_count_each_batch_once() -> None:
     artifact = trained(spec("famo", training=few_steps(6))).artifact
     counts = {int(tensor) for name, tensor in artifact.items() if name.endswith("num_batches_tracked")}
     assert counts == {6}
+
+
+def test_learned_powers_see_validation_images_and_resume_bit_identically(tmp_path: Path, monkeypatch) -> None:
+    run = spec("auxinash", knobs={"powers": "learned", "power_every": 3}, training=few_steps(14))
+    whole = trained(run)
+    fixed = trained(spec("auxinash", training=few_steps(14)))
+    assert whole.diagnostics["power"]["mean"] != 0.5
+    assert (fixed.backward_passes, whole.backward_passes) == (14, 19), "one pass more at steps 0, 3, 6, 9 and 12"
+    assert whole.history["losses"][0] == fixed.history["losses"][0]
+    counts = [outcome.artifact[name] for outcome in (whole, fixed) for name in outcome.artifact if "tracked" in name]
+    assert set(map(int, counts)) == {14}, "validation images leave no trace in the statistics"
+    step = Group.step
+
+    def die_at_8(self: Group, alive: list[Member], sample: bool) -> None:
+        if self.iteration == 8:
+            raise KeyboardInterrupt
+        step(self, alive, sample)
+
+    with one_thread():
+        monkeypatch.setattr(Group, "step", die_at_8)
+        with pytest.raises(KeyboardInterrupt):
+            train([run], tmp_path / "run.pt", checkpoint_seconds=0.0)
+        monkeypatch.setattr(Group, "step", step)
+        (resumed,) = train([run], tmp_path / "run.pt", checkpoint_seconds=1e9)
+    assert resumed.timings["steps"] == 14
+    assert resumed.history == whole.history
+    assert same_weights(resumed, whole)
 
 
 def test_bf16_trains_with_weights_in_float32() -> None:

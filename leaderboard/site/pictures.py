@@ -46,7 +46,7 @@ def draw_ranking(ranking: Ranking) -> list[Picture]:
     """Return the plots over all suites: mean ranks, and performance profiles."""
     frames = {
         "critical-difference": critical_difference.frame_of(ranking.found),
-        "performance-profile": performance.frame_of(ranking.found.field.contests),
+        "performance-profile": performance.frame_of(ranking.found.ranked.contests),
     }
     drawn = []
     for name, frame in frames.items():

@@ -38,7 +38,7 @@ class RankRow:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Who stands where, and what a reader must know about it."""
+    """A ranking with its caption and the notes that a reader needs."""
 
     found: Standings
     caption: str
@@ -60,7 +60,7 @@ def rank(results: Sequence[SuiteResults], links: Mapping[str, ContenderLink]) ->
     """Return the standings over these suites, None where no two contenders met."""
     listed = [contest for found in results for contest in found.contests]
     found = standings(listed)
-    if len(found.field.contenders) < 2:
+    if len(found.ranked.contenders) < 2:
         return None
     runs = _counts(results)
     rows = []
@@ -98,10 +98,10 @@ def _interval(low: float, high: float) -> str:
 
 
 def _caption(found: Standings) -> str:
-    suites = dict.fromkeys(f"{contest.suite} ({contest.profile})" for contest in found.field.contests)
-    count = len(found.field.contests)
+    suites = dict.fromkeys(f"{contest.suite} ({contest.profile})" for contest in found.ranked.contests)
+    count = len(found.ranked.contests)
     contested = "1 contest" if count == 1 else f"{count} contests"
-    return f"{len(found.field.contenders)} contenders over {contested} of {', '.join(suites)}"
+    return f"{len(found.ranked.contenders)} contenders over {contested} of {', '.join(suites)}"
 
 
 def _notes(found: Standings, listed: Sequence[Contest]) -> list[str]:

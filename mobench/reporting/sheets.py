@@ -23,7 +23,7 @@ from mobench.reporting.sheet import (
 from mobench.scoring.contenders import spelled
 from mobench.scoring.hypervolumes import FORMS
 from mobench.scoring.published import Comparison
-from mobench.scoring.selected import SelectedRow
+from mobench.scoring.selection import SelectedRow
 from mobench.scoring.suite_results import SuiteResults
 
 ARROWS = {"max": " ↑", "min": " ↓", None: ""}

@@ -1,14 +1,15 @@
-"""The published numbers of a suite beside ours, row by row.
-
-With `by: seed` the aggregate is taken per seed; the row shows the mean over seeds and their range.
-"""
+"""Published numbers: quantities of a suite beside ours, row by row, and values beside the cells of its tables."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
 
 import pandas as pd
 
+from mobench.planning.published_file import Table, read_published
 from mobench.planning.suite import Suite
 from mobench.planning.suite_parts import PublishedEntry
 from mobench.scoring.query import aggregate, select
@@ -29,11 +30,14 @@ class Comparison:
 
 
 def compare(suite: Suite, table: pd.DataFrame) -> list[Comparison]:
-    """Evaluate every published row of the suite on its results."""
-    return [_row(row, table) for row in suite.published]
+    """Evaluate every published row of the suite on its results.
+
+    With `by: seed` the aggregate is taken per seed; the row shows the mean over seeds and their range.
+    """
+    return [_comparison(row, table) for row in suite.published]
 
 
-def _row(row: PublishedEntry, table: pd.DataFrame) -> Comparison:
+def _comparison(row: PublishedEntry, table: pd.DataFrame) -> Comparison:
     rows = select(table, row.where) if len(table) else table
     values = aggregate(rows, row.value, row.over, row.by) if len(rows) and row.value in rows else []
     return Comparison(
@@ -45,3 +49,45 @@ def _row(row: PublishedEntry, table: pd.DataFrame) -> Comparison:
         runs=len(rows),
         note=row.note,
     )
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """One published number."""
+
+    metric: str
+    value: float
+    """In the metric's own unit."""
+    where: Mapping[str, Any]
+    """Columns of the results table, and what the runs it speaks of have there."""
+    source: str
+    note: str
+
+
+def load_published(names: Iterable[str]) -> list[PublishedValue]:
+    """Return all numbers of the named files."""
+    files = [read_published(name) for name in names]
+    return [value for file in files for table in file.tables for value in _values(file.source, table)]
+
+
+def find_published(values: Iterable[PublishedValue], metric: str, runs: pd.DataFrame) -> PublishedValue | None:
+    """Return the number published for a metric of the given runs, None where there is none."""
+    for value in values:
+        if value.metric == metric and len(runs) and _agree(runs, value.where):
+            return value
+    return None
+
+
+def _agree(runs: pd.DataFrame, where: Mapping[str, Any]) -> bool:
+    return all(column in runs and bool((runs[column] == wanted).all()) for column, wanted in where.items())
+
+
+def _values(source: str, table: Table) -> Iterator[PublishedValue]:
+    for instance in table.instances:
+        for metric, where, number in table.cells(instance):
+            unit, note = _matching(table.units, metric, 1.0), _matching(table.notes, metric, "")
+            yield PublishedValue(metric, number * unit, where, source, note)
+
+
+def _matching(patterns: Mapping[str, Any], metric: str, default: Any) -> Any:
+    return next((value for pattern, value in patterns.items() if fnmatchcase(metric, pattern)), default)

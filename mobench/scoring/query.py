@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from mobench.core.registry import methods, problems
-from mobench.errors import UserError, unknown
-
-Numbers = "pd.Series[float]"
+from mobench.errors import unknown
+from mobench.planning.suite import Suite
+from mobench.planning.suite_parts import TableEntry
 
 AGGREGATES: dict[str, Callable[[Any], float]] = {
     "mean": lambda values: float(values.mean()),
@@ -52,10 +52,6 @@ def has_column(table: pd.DataFrame, column: str) -> bool:
 
 def aggregate(rows: pd.DataFrame, column: str, over: str, by: str | None = None) -> list[float]:
     """Return the aggregate of a column, one number per value of `by` (or one in all)."""
-    if over not in AGGREGATES:
-        raise unknown("aggregate", over, AGGREGATES)
-    if column not in rows:
-        raise UserError(f"there is no column '{column}' in these results")
     groups = [rows] if by is None else [group for _, group in rows.groupby(by)]
     return [AGGREGATES[over](group[column].dropna()) for group in groups if len(group)]
 
@@ -65,3 +61,16 @@ def _equal(value: Any, wanted: Any) -> bool:
     if isinstance(value, numbers) and isinstance(wanted, numbers):
         return math.isclose(value, wanted, rel_tol=1e-9)  # called for every cell, where numpy.isclose is slow
     return bool(value == wanted)
+
+
+def suite_tables(suite: Suite, table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return title and pivoted numbers of every table of the suite that these runs can fill."""
+    fitting = [entry for entry in suite.tables if {entry.value, entry.rows, entry.columns} <= set(table.columns)]
+    return [(entry.title, _pivot(entry, table)) for entry in fitting]
+
+
+def _pivot(entry: TableEntry, table: pd.DataFrame) -> pd.DataFrame:
+    rows = select(table, entry.where)
+    grouped = rows.groupby([entry.rows, entry.columns])[entry.value]
+    pivoted: pd.DataFrame = grouped.agg(AGGREGATES[entry.over]).unstack()
+    return pivoted

@@ -1,4 +1,4 @@
-"""The field of a ranking: the contenders who entered the same contests, and the contests they entered.
+"""Who is ranked: the contenders who entered the same contests, and the contests they entered.
 
 Ranks compare only contenders who met everywhere. Of all choices of suites, with the contenders who entered every one
 of them, the one with the most entries is ranked, contenders times suites; of equals the one with more suites. A suite
@@ -18,7 +18,7 @@ EXHAUSTIVE = 12
 
 
 @dataclass(frozen=True)
-class Field:
+class RankedContenders:
     """Who is ranked on what."""
 
     contenders: tuple[str, ...]
@@ -38,7 +38,7 @@ class Field:
         return tuple(found)
 
 
-def ranked_field(contests: Sequence[Contest]) -> Field:
+def ranked_contenders(contests: Sequence[Contest]) -> RankedContenders:
     """Choose the suites and contenders to rank; empty where no two contenders met."""
     entered: dict[str, frozenset[str]] = {}
     for contest in contests:
@@ -54,7 +54,7 @@ def ranked_field(contests: Sequence[Contest]) -> Field:
             choices.append((-len(names) * len(suites), -len(suites), sorted(names), suites))
     _, _, ranked, suites = min(choices, default=(0, 0, [], []))
     everybody = sorted({str(name) for contest in contests for name in contest.values})
-    return Field(
+    return RankedContenders(
         tuple(ranked),
         tuple(contest for contest in contests if contest.suite in suites),
         tuple(name for name in everybody if name not in ranked),

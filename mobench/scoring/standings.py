@@ -22,7 +22,7 @@ import pandas as pd
 
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import LEVEL, cliques, critical_difference, friedman_p_value, ranks_of
-from mobench.scoring.ranked_contenders import Field, ranked_field
+from mobench.scoring.ranked_contenders import RankedContenders, ranked_contenders
 from mobench.scoring.selection import tied
 
 Array = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ RESAMPLES = 4_000
 
 @dataclass(frozen=True)
 class Standings:
-    """Who stands where, and what of it is more than noise."""
+    """Ranks with confidence intervals and significance tests."""
 
     frame: pd.DataFrame
     """A row per contender with `COLUMNS`, best first, unranked last. Counts are over all contests that it entered."""
@@ -47,7 +47,7 @@ class Standings:
     blocks: int
     unit: Literal["suite", "contest"]
     """What a block of the tests is."""
-    field: Field
+    ranked: RankedContenders
     """The contests and contenders that are ranked, and those that are not."""
     remarks: tuple[str, ...]
     """What a reader must know beside the numbers."""
@@ -56,19 +56,19 @@ class Standings:
 def standings(contests: Sequence[Contest]) -> Standings:
     """Rank contenders over contests; the order of contests, contenders and seeds does not matter."""
     listed = sorted(contests, key=lambda contest: contest.key)
-    field = ranked_field(listed)
-    names = list(field.contenders)
-    suites = sorted({contest.suite for contest in field.contests})
-    ranks = [ranks_of(contest.values[names].to_numpy(), contest.best) for contest in field.contests]
+    ranked = ranked_contenders(listed)
+    names = list(ranked.contenders)
+    suites = sorted({contest.suite for contest in ranked.contests})
+    ranks = [ranks_of(contest.values[names].to_numpy(), contest.best) for contest in ranked.contests]
     unit: Literal["suite", "contest"] = "suite" if len(suites) > 1 else "contest"
-    blocks = [contest.suite if unit == "suite" else contest.key for contest in field.contests]
+    blocks = [contest.suite if unit == "suite" else contest.key for contest in ranked.contests]
     scores = _block_means(blocks, [rank.mean(axis=0) for rank in ranks], len(names))
     friedman = friedman_p_value(scores)
     difference = critical_difference(len(names), len(scores))
     means = scores.mean(axis=0) if len(scores) else np.empty(0)
     told = difference if friedman is None or friedman < LEVEL else None
     groups = cliques(means.tolist(), told)
-    low, high = _intervals(field.contests, ranks, means)
+    low, high = _intervals(ranked.contests, ranks, means)
     places = {name: (means[i], low[i], high[i]) for i, name in enumerate(names)}
     return Standings(
         _frame(listed, places),
@@ -77,8 +77,8 @@ def standings(contests: Sequence[Contest]) -> Standings:
         tuple(tuple(names[index] for index in group) for group in groups),
         len(scores),
         unit,
-        field,
-        _remarks(field, len(scores), unit, difference),
+        ranked,
+        _remarks(ranked, len(scores), unit, difference),
     )
 
 
@@ -172,13 +172,13 @@ def _intervals(listed: Sequence[Contest], ranks: Sequence[Array], means: Array) 
     return np.minimum(low, means), np.maximum(high, means)
 
 
-def _remarks(field: Field, blocks: int, unit: str, difference: float | None) -> tuple[str, ...]:
-    found = list(field.remarks)
-    single = sorted({contest.suite for contest in field.contests if len(contest.values) == 1})
+def _remarks(ranked: RankedContenders, blocks: int, unit: str, difference: float | None) -> tuple[str, ...]:
+    found = list(ranked.remarks)
+    single = sorted({contest.suite for contest in ranked.contests if len(contest.values) == 1})
     if single:
         found.append(
             f"One seed only in {', '.join(single)}: no win or loss is counted there, and intervals lack its noise."
         )
-    if field.contests and difference is None:
-        found.append(f"{blocks} {unit}{'s' * (blocks != 1)} cannot tell {len(field.contenders)} contenders apart.")
+    if ranked.contests and difference is None:
+        found.append(f"{blocks} {unit}{'s' * (blocks != 1)} cannot tell {len(ranked.contenders)} contenders apart.")
     return tuple(found)

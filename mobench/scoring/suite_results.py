@@ -19,13 +19,11 @@ from mobench.scoring.contests import Contest, contests
 from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_frame
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.provenance import Provenance
-from mobench.scoring.published import Comparison, compare
-from mobench.scoring.published_values import load_published
-from mobench.scoring.query import has_column, select
+from mobench.scoring.published import Comparison, compare, load_published
+from mobench.scoring.query import has_column, select, suite_tables
 from mobench.scoring.results_table import instance_of, results_table
 from mobench.scoring.scores import overall_scores
-from mobench.scoring.selected import SelectedRow, selected_frame, selected_rows
-from mobench.scoring.tables import suite_tables
+from mobench.scoring.selection import SelectedRow, selected_frame, selected_rows
 from mobench.store.record import RunRecord
 
 Records = Callable[[], Iterable[RunRecord]]

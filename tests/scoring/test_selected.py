@@ -6,8 +6,8 @@ import pytest
 from mobench import UserError
 from mobench.planning.suite import Suite
 from mobench.reporting.sheets import selected_sheets
-from mobench.scoring.published_values import PublishedValue
-from mobench.scoring.selected import selected_frame, selected_rows
+from mobench.scoring.published import PublishedValue
+from mobench.scoring.selection import selected_frame, selected_rows
 from tests.reporting.frames import run, sweep, table
 from tests.scoring.made_results import results_of
 

@@ -130,7 +130,7 @@ def test_who_did_not_enter_is_unranked_and_not_a_failure():
     everywhere = [contest({"a": [1.0, 1.1], "b": [0.0, 0.2]}, suite) for suite in ("x", "y")]
     some = contest({"a": [1.0, 1.1], "b": [0.0, 0.2], "late": [2.0, 2.2]}, "z")
     found = standings([*everywhere, some])
-    assert found.field.contenders == ("a", "b")
+    assert found.ranked.contenders == ("a", "b")
     assert found.frame["contender"].tolist() == ["a", "b", "late"]
     assert row(found, "late")[["ranked", "contests", "failed_contests"]].tolist() == [False, 1, 0]
     assert math.isnan(row(found, "late")["mean_rank"])
@@ -141,8 +141,8 @@ def test_a_suite_of_one_method_does_not_shrink_the_field():
     full = [contest({name: [1.0, 2.0] for name in "abc"}, suite) for suite in ("x", "y")]
     alone = contest({"a": [1.0, 2.0], "a(form=other)": [1.0, 2.0]}, "ablation")
     found = standings([*full, alone])
-    assert found.field.contenders == ("a", "b", "c")
-    assert [c.suite for c in found.field.left_out] == ["ablation"]
+    assert found.ranked.contenders == ("a", "b", "c")
+    assert [c.suite for c in found.ranked.left_out] == ["ablation"]
 
 
 # Wins

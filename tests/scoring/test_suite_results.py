@@ -6,7 +6,7 @@ from mobench.planning.plan import make_plan
 from mobench.planning.suite import Suite, load_suite
 from mobench.running.environment import environment
 from mobench.scoring.indicators.hypervolume import hypervolume
-from mobench.scoring.query import aggregate, select
+from mobench.scoring.query import select
 from mobench.scoring.results_table import results_table
 from mobench.scoring.scores import budget_curves, instance_scores
 from mobench.scoring.suite_results import SuiteResults
@@ -124,10 +124,6 @@ def test_questions_that_make_no_sense(suite):
         select(table, {"methd": "ws"})
     with pytest.raises(UserError, match=r"unknown column 'method\.tua'"):
         select(table, {"method.tua": 0.1})
-    with pytest.raises(UserError, match="unknown aggregate 'avg'"):
-        aggregate(table, "secondary", "avg")
-    with pytest.raises(UserError, match="no column 'third'"):
-        aggregate(table, "third", "mean")
     assert len(select(table, {"problem.scale": [1, 10], "method": "mgda"})) == 6
 
 

@@ -12,7 +12,7 @@ from mobench.core.plot import Plot
 from mobench.core.registry import register
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.performance import performance_profile, performance_ratios
-from mobench.scoring.ranked_contenders import ranked_field
+from mobench.scoring.ranked_contenders import ranked_contenders
 
 from .panels import add_legend, in_order, panels
 from .style import method_styles
@@ -80,11 +80,11 @@ def frame_of(contests: Sequence[Contest]) -> pd.DataFrame:
     weight, in it each contest, in it each seed. A failure has no finite ratio, so a profile that stays below 1 tells
     how much failed.
     """
-    field = ranked_field(sorted(contests, key=lambda contest: contest.key))
-    names = list(field.contenders)
+    ranked = ranked_contenders(sorted(contests, key=lambda contest: contest.key))
+    names = list(ranked.contenders)
     ratios, weights = [], []
-    sizes = pd.Series([contest.suite for contest in field.contests], dtype=object).value_counts()
-    for contest in field.contests:
+    sizes = pd.Series([contest.suite for contest in ranked.contests], dtype=object).value_counts()
+    for contest in ranked.contests:
         found = performance_ratios(contest.values[names].to_numpy(), contest.best)
         ratios.append(found)
         weights += [1.0 / (len(found) * sizes[contest.suite])] * len(found)
@@ -94,7 +94,7 @@ def frame_of(contests: Sequence[Contest]) -> pd.DataFrame:
     usable = ~np.isnan(table).any(axis=1)
     if not usable.any():
         return pd.DataFrame(columns=COLUMNS)
-    counts = {"blocks": int(usable.sum()), "contests": len(field.contests), "suites": len(sizes)}
+    counts = {"blocks": int(usable.sum()), "contests": len(ranked.contests), "suites": len(sizes)}
     rows = []
     for name, (steps, height) in zip(names, performance_profile(table[usable], share[usable]), strict=True):
         rows += [{"contender": name, "ratio": x, "mean": y, **counts} for x, y in zip(steps, height, strict=True)]

@@ -11,7 +11,7 @@ from mobench.reporting.plots.gradient_norm import FLOOR
 from mobench.reporting.rendering import at_once, beside
 from mobench.reporting.sheets import hypervolume_sheets
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.selected import selected_frame, selected_rows
+from mobench.scoring.selection import selected_frame, selected_rows
 from tests.reporting.frames import results, run, table
 
 TARGETS = (80, 90)

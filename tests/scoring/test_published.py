@@ -3,7 +3,7 @@ import re
 import pytest
 
 from mobench import UserError
-from mobench.scoring.published_values import find_published, load_published
+from mobench.scoring.published import find_published, load_published
 from tests.reporting.frames import run, table
 
 PRUNING = {

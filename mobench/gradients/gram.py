@@ -104,10 +104,9 @@ class GramSum:
         if device.type == "mps" and dtype == torch.float64:
             device = torch.device("cpu")
         on_cpu = device.type == "cpu"
+        run = _RUN if on_cpu else length
         if self._wide:
             run = _WIDE_RUN if on_cpu else _WIDE_RUN_ON_DEVICES
-        else:
-            run = _RUN if on_cpu else length
         self._note_run(dtype, _SUMS if on_cpu else _SUMS_ON_DEVICES, min(run, length))
         pairs, products = self._products.setdefault(device, ([], []))
         for start in range(0, length, run):

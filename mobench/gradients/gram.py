@@ -25,8 +25,8 @@ from mobench.solvers.scaling import RESOLUTION, eigenvalues_exceed
 
 _RUN = 131072
 """Length of a run on the CPU: short enough for float32 and for the cache, long enough for speed."""
-_WIDE_RUN = 4096
-"""Length of a run when a matrix is retaken: as exact as float64 allows."""
+_WIDE_RUN, _WIDE_RUN_ON_DEVICES = 4096, 2**22
+"""Length of a run when a matrix is retaken: as exact as float64 allows, and little memory for the copies."""
 _SMALLEST_TRUSTED = 1e-20
 """Below this squared norm, float32 products lose digits to underflow."""
 _SUMS, _SUMS_ON_DEVICES = 32, 65536
@@ -69,78 +69,91 @@ class GramSum:
 
     def __init__(self, k: int, *, wide: bool = False) -> None:
         self.k = k
-        self.error = 0.0
-        """A bound on the spectral norm of the error of `C`, the matrix of the unit gradients."""
         self._wide = wide
         self._rounded = False
         self._narrow_rows: set[int] = set()
-        self._lower = np.zeros((k, k))
+        self._lower = [[0.0] * k for _ in range(k)]
         self._products: dict[torch.device, tuple[list[tuple[int, int]], list[Tensor]]] = {}
+        self._longest_runs: dict[tuple[torch.dtype, int], int] = {}
+        """By type, and by how many running sums are kept side by side."""
 
     def add(self, block: Sequence[Tensor | None]) -> None:
         """Add one block: K flat tensors of equal length, None where a gradient is zero."""
         present = [(row, piece) for row, piece in enumerate(block) if piece is not None]
         if not present:
             return
-        first = present[0][1]
-        dtype, device = torch.float32, first.device
-        self._rounded |= any(piece.dtype != torch.float64 for _, piece in present)
-        if self._wide or any(piece.dtype == torch.float64 for _, piece in present):
-            dtype, device = torch.float64, torch.device("cpu") if device.type == "mps" else device
-        else:
-            self._narrow_rows.update(row for row, _ in present)
-            block_products = cpu_kernels.products([piece for _, piece in present])
-            if block_products is not None:
-                rows = [row for row, _ in present]
-                self._lower[np.ix_(rows, rows)] += block_products
-                self._note_rounding(dtype, cpu_kernels.RUN, cpu_kernels.SUMS)
-                return
-        self._multiply(present, first.numel(), dtype, device)
+        types = {piece.dtype for _, piece in present}
+        self._rounded |= types != {torch.float64}
+        if self._wide or torch.float64 in types:
+            self._multiply(present, torch.float64)
+            return
+        self._narrow_rows.update(row for row, _ in present)
+        triangle = cpu_kernels.products([piece for _, piece in present])
+        if triangle is None:
+            self._multiply(present, torch.float32)
+            return
+        self._note_run(torch.float32, cpu_kernels.SUMS, cpu_kernels.RUN)
+        for (i, _), products in zip(present, triangle.tolist(), strict=True):
+            for (j, _), product in zip(present, products, strict=True):
+                self._lower[i][j] += product
 
-    def _multiply(
-        self, present: Sequence[tuple[int, Tensor]], length: int, dtype: torch.dtype, device: torch.device
-    ) -> None:
+    def _multiply(self, present: Sequence[tuple[int, Tensor]], dtype: torch.dtype) -> None:
         """Take the products of one block by torch, run by run."""
-        pairs, products = self._products.setdefault(device, ([], []))
+        first = present[0][1]
+        device, length = first.device, first.numel()
+        if device.type == "mps" and dtype == torch.float64:
+            device = torch.device("cpu")
         on_cpu = device.type == "cpu"
-        run = length if not on_cpu else _WIDE_RUN if self._wide else _RUN
-        self._note_rounding(dtype, min(run, length), _SUMS if on_cpu else _SUMS_ON_DEVICES)
+        run = _RUN if on_cpu else length
+        if self._wide:
+            run = _WIDE_RUN if on_cpu else _WIDE_RUN_ON_DEVICES
+        self._note_run(dtype, _SUMS if on_cpu else _SUMS_ON_DEVICES, min(run, length))
+        pairs, products = self._products.setdefault(device, ([], []))
         for start in range(0, length, run):
-            whole = length <= run
-            pieces = [
-                (row, (piece if whole else piece[start : start + run]).to(device, dtype)) for row, piece in present
-            ]
+            pieces = [piece if length <= run else piece[start : start + run] for _, piece in present]
+            pieces = [piece.to(device, dtype) for piece in pieces]
             # Where two vectors lie differently in memory, a BLAS may add one number at a time: slow and inexact.
-            if on_cpu and len({piece.data_ptr() % _ALIGNMENT for _, piece in pieces}) > 1:
-                pieces = [(row, piece.clone()) for row, piece in pieces]
-            for position, (i, left) in enumerate(pieces):
-                for j, right in pieces[: position + 1]:
-                    pairs.append((i, j))
-                    products.append(torch.dot(left, right))
+            if on_cpu and len({piece.data_ptr() % _ALIGNMENT for piece in pieces}) > 1:
+                pieces = [piece.clone() for piece in pieces]
+            for position, (i, _) in enumerate(present):
+                for other in range(position + 1):
+                    pairs.append((i, present[other][0]))
+                    products.append(torch.dot(pieces[position], pieces[other]))
 
-    def _note_rounding(self, dtype: torch.dtype, run: int, sums: int) -> None:
-        """Account for runs of this length, added in so many running sums.
+    def _note_run(self, dtype: torch.dtype, sums: int, run: int) -> None:
+        if run > self._longest_runs.get((dtype, sums), 0):
+            self._longest_runs[dtype, sums] = run
+
+    @property
+    def error(self) -> float:
+        """A bound on the spectral norm of the error of `C`, the matrix of the unit gradients.
 
         A sum that only grows, a squared norm, may be rounded the same way at each addition; this is what
         gradients of one magnitude (ℓ1) do. The other errors walk at random, in all K² entries.
         """
-        unit = torch.finfo(dtype).eps / 2.0
-        self.error = max(self.error, unit * (run / sums + self.k * (4.0 + 0.25 * math.sqrt(run))))
+        return max(
+            0.5 * torch.finfo(dtype).eps * (run / sums + self.k * (4.0 + 0.25 * math.sqrt(run)))
+            for (dtype, sums), run in ({(torch.float64, 1): 0} | self._longest_runs).items()
+        )
 
     def matrix(self) -> Matrix:
         """Return the K×K sum in float64."""
-        gram = self._lower.copy()
+        gram = [row.copy() for row in self._lower]
         for pairs, products in self._products.values():
-            rows, columns = np.array(pairs).T
-            np.add.at(gram, (rows, columns), torch.stack(products).cpu().double().numpy())
-        lower = np.tril(gram, -1)
-        return gram + lower.T
+            for (i, j), product in zip(pairs, torch.stack(products).tolist(), strict=True):
+                gram[i][j] += product
+        for i, row in enumerate(gram):
+            for j in range(i):
+                gram[j][i] = row[j]
+        return np.array(gram)
 
     def trusted(self, gram: Matrix) -> bool:
         """Say whether `gram` will do, or float32 has overflowed, underflowed or left too few digits."""
-        squares = gram.diagonal()[sorted(self._narrow_rows)]
-        return bool(np.isfinite(gram).all() and (squares >= _SMALLEST_TRUSTED).all()) and (
-            not self._narrow_rows or eigenvalues_exceed(gram, min(_MARGIN * self.error, 0.9))
+        squares = gram.diagonal().tolist()
+        return (
+            bool(np.isfinite(gram).all())
+            and all(squares[row] >= _SMALLEST_TRUSTED for row in self._narrow_rows)
+            and (not self._narrow_rows or eigenvalues_exceed(gram, min(_MARGIN * self.error, 0.9)))
         )
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.solvers.half_spaces import UnitVectors
-from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, finite_rows, refuse_non_finite
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -41,11 +41,12 @@ def conflict_averse(gram: Matrix, c: float, guess: Vector | None = None, resolut
     - A zero gradient puts 0 in the hull; its own weight is 1/K.
     - Duplicates: d is unique, w is not. Opposites g_2 = −λg_1, λ ≠ 1, c < 1: d = (1 − c) g_0.
     """
+    refuse_non_finite(gram)
     size = len(gram)
     if size == 2:
         return _pair(gram, c, resolution)
     if size == 1:
-        return np.full(1, 1.0 + c if finite_rows(gram)[0][0] >= SMALLEST_SQUARE else 0.0)
+        return np.full(1, 1.0 + c if gram[0, 0] >= SMALLEST_SQUARE else 0.0)
     return _many(gram, c, guess, resolution)
 
 
@@ -55,7 +56,7 @@ def _pair(gram: Matrix, c: float, resolution: float) -> Vector:
     In the latter case d is normal to g_1 − g_2, a multiple of the point m of least norm on the line
     through g_1 and g_2: d = m + s m/‖m‖ with s² = c²‖g_0‖² − ‖m − g_0‖².
     """
-    (first, cross), (_, second) = finite_rows(gram)
+    (first, cross), (_, second) = gram.tolist()
     if first < SMALLEST_SQUARE or second < SMALLEST_SQUARE:
         return np.full(2, 0.5 if first >= SMALLEST_SQUARE or second >= SMALLEST_SQUARE else 0.0)
     if first > second:
@@ -85,7 +86,6 @@ def _pair(gram: Matrix, c: float, resolution: float) -> Vector:
 
 
 def _many(gram: Matrix, c: float, guess: Vector | None, resolution: float) -> Vector:
-    refuse_non_finite(gram)
     size = len(gram)
     weights = np.full(size, 1.0 / size)
     scaled, norms = correlation(gram)

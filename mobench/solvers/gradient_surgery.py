@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mobench.solvers.scaling import SMALLEST_SQUARE, finite_rows
+from mobench.solvers.scaling import SMALLEST_SQUARE, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -25,7 +25,8 @@ def surgery(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
     - A zero gradient conflicts with nothing and is projected off nothing: its own weight is 1.
     - Duplicates do not conflict. Opposites remove each other: for K = 2, d = 0 to rounding.
     """
-    rows = finite_rows(gram)
+    refuse_non_finite(gram)
+    rows: list[list[float]] = gram.tolist()
     if len(rows) == 2:
         (first, cross), (_, second) = rows
         if cross < 0.0:  # w_1 = 1 − g_1·g_2/‖g_1‖²: what g_2' adds to g_1

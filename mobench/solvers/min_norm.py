@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mobench.solvers.half_spaces import UnitVectors
-from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, finite_rows, refuse_non_finite
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -30,18 +30,19 @@ def min_norm_point(gram: Matrix) -> Vector:
     - Duplicates: d is unique, α is not. Opposites, or 0 in the hull in any other way: α is a
       vanishing combination, and d = 0 to rounding.
     """
+    refuse_non_finite(gram)
     size = len(gram)
     if size == 2:
         return _segment(gram)
     if size == 3:
-        return np.array(_triangle(finite_rows(gram)))
+        return np.array(_triangle(gram.tolist()))
     if size == 1:
         return np.ones(1)
     return _simplex(gram)
 
 
 def _segment(gram: Matrix) -> Vector:
-    (first, cross), (_, second) = finite_rows(gram)
+    (first, cross), (_, second) = gram.tolist()
     from_first, from_second = first - cross, second - cross
     if from_first <= 0.0 or from_second <= 0.0:
         return np.array((1.0, 0.0) if first <= second else (0.0, 1.0))
@@ -105,7 +106,6 @@ def _place(weight: float, next_weight: float, i: int) -> tuple[float, float, flo
 
 
 def _simplex(gram: Matrix) -> Vector:
-    refuse_non_finite(gram)
     scaled, norms = correlation(gram)
     shortest = norms.min()
     weights = np.zeros(len(norms))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from mobench.solvers.min_norm import min_norm_point
-from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, finite_rows, refuse_non_finite
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -57,13 +57,13 @@ def nash_bargain(
       proportion to their own. All gradients zero: α = 0, solved.
     - One objective: α = √p/‖g‖. Duplicates are ordinary: they share their direction by power.
     """
+    refuse_non_finite(gram)
     size = len(gram)
     if size == 1:
-        ((square,),) = finite_rows(gram)
+        square = float(gram[0, 0])
         return Bargain(np.array((math.sqrt(powers[0] / square) if square >= SMALLEST_SQUARE else 0.0,)), True)
     if size == 2 and gram[0, 0] >= SMALLEST_SQUARE and gram[1, 1] >= SMALLEST_SQUARE:
         return _two(gram, float(powers[0]), float(powers[1]), resolution)
-    refuse_non_finite(gram)
     scaled, norms = correlation(gram)
     shares = np.asarray(powers, dtype=np.float64)
     if norms.min() > 0.0:
@@ -82,7 +82,7 @@ def nash_bargain(
 
 def _two(gram: Matrix, first: float, second: float, resolution: float) -> Bargain:
     """Solve for two gradients: ρ = z_1/z_2 is the positive root of p_2ρ² − c(p_1 − p_2)ρ − p_1 = 0."""
-    (square_1, cross), (_, square_2) = finite_rows(gram)
+    (square_1, cross), (_, square_2) = gram.tolist()
     norm_1, norm_2 = math.sqrt(square_1), math.sqrt(square_2)
     cosine = cross / norm_1 / norm_2
     half = 0.5 * cosine * (first - second)

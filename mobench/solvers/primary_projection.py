@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.solvers.half_spaces import UnitVectors
-from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, finite_rows, refuse_non_finite
+from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -50,6 +50,7 @@ def project_primary(gram: Matrix, tau: float | Sequence[float] | Vector, resolut
       ρ² below about `resolution`: for K = 3 if sin² ≤ `resolution`, for K > 3 if ρ² < 9 ‖y‖² `resolution`
       for the weights y of the hull's shortest point.
     """
+    refuse_non_finite(gram)
     size = len(gram)
     if size == 2:
         return _one_secondary(gram, tau)
@@ -61,7 +62,7 @@ def project_primary(gram: Matrix, tau: float | Sequence[float] | Vector, resolut
 
 
 def _one_secondary(gram: Matrix, tau: float | Sequence[float] | Vector) -> Projection:
-    (_, cross), (_, square) = finite_rows(gram)
+    (_, cross), (_, square) = gram.tolist()
     multiplier = 0.0
     if square >= SMALLEST_SQUARE:
         multiplier = (tau if isinstance(tau, (float, int)) else float(tau[0])) - cross / square
@@ -71,7 +72,7 @@ def _one_secondary(gram: Matrix, tau: float | Sequence[float] | Vector) -> Proje
 
 
 def _two_secondaries(gram: Matrix, tau: float | Sequence[float] | Vector, resolution: float) -> Projection:
-    (_, cross_2, cross_3), (_, square_2, between), (_, _, square_3) = finite_rows(gram)
+    (_, cross_2, cross_3), (_, square_2, between), (_, _, square_3) = gram.tolist()
     tau_2, tau_3 = (tau, tau) if isinstance(tau, (float, int)) else (float(tau[0]), float(tau[1]))
     norm_2 = norm_3 = 1.0
     bound_2 = bound_3 = cosine = 0.0
@@ -106,7 +107,6 @@ def _two_secondaries(gram: Matrix, tau: float | Sequence[float] | Vector, resolu
 
 
 def _many_secondaries(gram: Matrix, tau: Vector, resolution: float) -> Projection:
-    refuse_non_finite(gram)
     scaled, norms = correlation(gram[1:, 1:])
     along, divisors = gram[0, 1:], norms
     if min(norms.tolist()) == 0.0:

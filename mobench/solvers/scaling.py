@@ -40,23 +40,23 @@ def correlation(gram: Matrix) -> tuple[Matrix, Vector]:
 
 def eigenvalues_exceed(gram: Matrix, least: float) -> bool:
     """Say whether every eigenvalue of `C` is above `least`, a number in [0, 1)."""
-    if len(gram) == 2:
-        (first, cross), (_, second) = finite_rows(gram)
-        return abs(cross) < (1.0 - least) * math.sqrt(first) * math.sqrt(second)
+    rows: list[list[float]] = gram.tolist()
+    left = 1.0 - least
+    if len(rows) == 2:
+        (first, cross), (_, second) = rows
+        return abs(cross) < left * math.sqrt(first) * math.sqrt(second)
+    if len(rows) == 3 and min(rows[0][0], rows[1][1], rows[2][2]) >= SMALLEST_SQUARE:
+        a, b, c = (math.sqrt(row[i]) for i, row in enumerate(rows))
+        p, q, r = rows[0][1] / a / b, rows[0][2] / a / c, rows[1][2] / b / c
+        # the leading minors of C − least·I
+        return left > abs(p) and left * (left * left - p * p - q * q - r * r) + 2.0 * p * q * r > 0.0
     scaled, _ = correlation(gram)
-    np.fill_diagonal(scaled, 1.0 - least)
+    np.fill_diagonal(scaled, left)
     return bool(dpotrf(scaled)[1] == 0)
 
 
 def refuse_non_finite(gram: Matrix) -> None:
     """Raise if an entry is NaN or infinite: comparisons with NaN are false and would be taken for answers."""
-    if not np.isfinite(gram).all():
+    # a sum is finite only if every term is, and costs less than looking at each of few
+    if not math.isfinite(sum(map(sum, gram.tolist()))) and not np.isfinite(gram).all():
         raise NonFiniteError(f"the Gram matrix is not finite: {gram.tolist()}")
-
-
-def finite_rows(gram: Matrix) -> list[list[float]]:
-    """Return a small matrix as lists, for closed forms; NaN and infinity are refused."""
-    rows: list[list[float]] = gram.tolist()
-    if not math.isfinite(sum(map(sum, rows))):
-        refuse_non_finite(gram)
-    return rows

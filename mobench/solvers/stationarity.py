@@ -15,8 +15,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mobench.errors import UserError
-from mobench.solvers.scaling import refuse_non_finite
+from mobench.errors import NonFiniteError, UserError
 
 Array = npt.NDArray[np.float64]
 
@@ -67,5 +66,6 @@ def _checked(gram: npt.ArrayLike) -> Array:
     array = np.asarray(gram, dtype=np.float64)
     if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] == 0:
         raise UserError(f"the Gram matrix has shape {array.shape}; accepted: (…, K, K) with K ≥ 1")
-    refuse_non_finite(array)
+    if not np.isfinite(array).all():
+        raise NonFiniteError(f"the Gram matrix is not finite: {array.tolist()}")
     return array

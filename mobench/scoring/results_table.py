@@ -13,6 +13,11 @@ from mobench.core.spec import RunSpec, hash_of
 from mobench.store.record import RunRecord
 
 DONE = "done"
+NOT_METRICS = frozenset(
+    {"id", "problem", "method", "method_label", "problem_label", "seed", "status", "configuration", "instance"}
+    | {"backward_passes", "peak_memory", "failed_at_step", "error", "contender", "instance_label"}
+)
+"""Columns of results that are no metrics; a metric of such a name would replace them."""
 
 
 def results_table(records: Iterable[RunRecord]) -> pd.DataFrame:
@@ -23,7 +28,13 @@ def results_table(records: Iterable[RunRecord]) -> pd.DataFrame:
     (equal for runs of the same problem and training, whatever the method); the metrics
     under their own names; `diagnostic/<name>` (mean over steps) and `total/<name>`; the costs.
     """
-    rows = [_row(record) for record in records]
+    configurations: dict[str, dict[str, Any]] = {}
+    rows = []
+    for record in records:
+        key = repr({**vars(record.spec), "seed": None, "id": None})
+        if key not in configurations:
+            configurations[key] = _configuration(record.spec)
+        rows.append(_row(record, configurations[key]))
     if not rows:
         return pd.DataFrame()
     table = pd.DataFrame(rows)
@@ -33,21 +44,31 @@ def results_table(records: Iterable[RunRecord]) -> pd.DataFrame:
     return table.sort_values(["problem", "method", "seed", "id"], ignore_index=True)
 
 
-def _row(record: RunRecord) -> dict[str, Any]:
-    spec, outcome = record.spec, record.outcome
+def _configuration(spec: RunSpec) -> dict[str, Any]:
+    """Return the columns that all seeds of a configuration share; `id`, `seed` and `status` keep their places."""
     return {
-        "id": record.id,
+        "id": None,
         "problem": spec.problem,
         "method": spec.method.partition("@")[0],
         "method_label": _label(spec.method, spec.method_settings, methods()),
         "problem_label": _label(spec.problem, spec.problem_settings, problems()),
-        "seed": spec.seed,
-        "status": outcome.status,
+        "seed": None,
+        "status": None,
         "configuration": spec.configuration.id,
         "instance": instance_of(spec),
         **_flat("problem", spec.problem_settings),
         **_flat("method", spec.method_settings),
         **_flat("training", spec.training),
+    }
+
+
+def _row(record: RunRecord, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    outcome = record.outcome
+    return {
+        **configuration,
+        "id": record.id,
+        "seed": record.spec.seed,
+        "status": outcome.status,
         **outcome.metrics,
         **{f"diagnostic/{name}": value["mean"] for name, value in outcome.diagnostics.items()},
         **{f"total/{name}": value["total"] for name, value in outcome.diagnostics.items()},

@@ -25,7 +25,8 @@ def test_every_column_of_every_shipped_method_is_declared(store):
     assert [column for column in table if column not in catalog] == []
     assert [column for column in table if not catalog[column].meaning] == []
     noted = {f"diagnostic/{metric.name}" for kind in methods().values() for metric in kind.diagnostics}
-    assert {column for column in table if column.startswith("diagnostic/")} == noted
+    learned = {"diagnostic/power"}  # noted only where the powers of AuxiNash are learned
+    assert {column for column in table if column.startswith("diagnostic/")} == noted - learned
 
 
 def test_a_column_says_its_label_unit_direction_and_range():

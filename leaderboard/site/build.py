@@ -20,7 +20,7 @@ from .details import details
 from .directions import directions_page
 from .documents import PAGES, document, title_of
 from .download_page import download_page
-from .downloads import all_runs, result_files
+from .downloads import all_runs, write_results
 from .index_page import index_page
 from .markers import marker_styles
 from .output import MARKER, SiteFolder, check_place, replacing
@@ -97,11 +97,8 @@ def _write_pages(
     commit = f"{str(code.get('commit', ''))[:12]}{' with changes' if code.get('dirty') else ''}"
     pages = Pages(title=options.title, built=built, version=version("mobench"), commit=commit if code else "")
     table = all_runs(view.results for view in views)
-    sizes = {}
     metrics = MetricCatalog(problem for view in views for problem in view.results.problems.values())
-    for name, content in result_files(table, metrics):
-        folder.write(f"data/{name}", content)
-        sizes[name] = len(content)
+    sizes = write_results(table, metrics, folder.root / "data")
     written = {
         "index.html": index_page(pages, views, overall, links, speed, folder),
         "downloads.html": download_page(pages, table, metrics, sizes, overall, folder),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -18,6 +18,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a cell that begins like this for a formula; in the CSV file an apostrophe stands before it."""
 
 CHUNK = 1_000
+FILES = ("results.parquet", "results.csv", "results.json", "schema.json")
 
 
 def all_runs(results: Iterable[SuiteResults]) -> pd.DataFrame:
@@ -54,15 +55,20 @@ def schema(table: pd.DataFrame, metrics: MetricCatalog) -> list[ColumnMeaning]:
     ]
 
 
-def result_files(table: pd.DataFrame, metrics: MetricCatalog) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every file of results."""
+def write_results(table: pd.DataFrame, metrics: MetricCatalog, folder: Path) -> dict[str, int]:
+    """Write every file of results, piece by piece, and return their sizes by name."""
+    folder.mkdir(parents=True, exist_ok=True)
     plain = table.apply(_flat)
-    buffer = io.BytesIO()
-    plain.to_parquet(buffer, index=False)
-    yield "results.parquet", buffer.getvalue()
-    yield "results.csv", plain.apply(_inert).to_csv(index=False).encode()
-    yield "results.json", _json(table)
-    yield "schema.json", orjson.dumps([vars(column) for column in schema(table, metrics)], option=orjson.OPT_INDENT_2)
+    plain.to_parquet(folder / "results.parquet", index=False)
+    plain.apply(_inert).to_csv(folder / "results.csv", index=False)
+    with (folder / "results.json").open("wb") as file:
+        for position, row in enumerate(_rows(table)):
+            file.write(b",\n" if position else b"[\n")
+            file.write(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY))
+        file.write(b"\n]\n")
+    described = [vars(column) for column in schema(table, metrics)]
+    (folder / "schema.json").write_bytes(orjson.dumps(described, option=orjson.OPT_INDENT_2))
+    return {name: (folder / name).stat().st_size for name in FILES}
 
 
 def bibtex() -> str:
@@ -95,14 +101,11 @@ def _inert(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.map(lambda value: f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value)
 
 
-def _json(table: pd.DataFrame) -> bytes:
-    """Return a list of runs; what a run does not have is left out."""
-    rows = (
-        {name: value for name, value in row.items() if not (value is None or value != value)}
-        for start in range(0, len(table), CHUNK)  # records as dictionaries take far more memory than the table
-        for row in table.iloc[start : start + CHUNK].to_dict("records")
-    )
-    return b"[\n" + b",\n".join(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) for row in rows) + b"\n]\n"
+def _rows(table: pd.DataFrame) -> Iterator[dict[Any, Any]]:
+    """Yield the runs; what a run does not have is left out."""
+    for start in range(0, len(table), CHUNK):  # records as dictionaries take far more memory than the table
+        for row in table.iloc[start : start + CHUNK].to_dict("records"):
+            yield {name: value for name, value in row.items() if not (value is None or value != value)}
 
 
 def _type(column: pd.Series[Any]) -> str:

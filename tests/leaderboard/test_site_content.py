@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -72,15 +71,15 @@ def test_downloads_hold_every_run_and_explain_every_column(site: RealSite) -> No
     assert all(column["meaning"] and column["type"] for column in columns.values())
 
 
-def test_a_spreadsheet_meets_no_formula(site: RealSite) -> None:
-    from mobench.leaderboard.site.downloads import result_files
+def test_a_spreadsheet_meets_no_formula(tmp_path: Path) -> None:
+    from mobench.leaderboard.site.downloads import write_results
 
     table = pd.DataFrame({"id": ["a", "b"], "error": ["=1+1", None], "x": [-1.5, 2.0], "list": [[1, 2], 3.0]})
-    files = dict(result_files(table, MetricCatalog()))
-    read = pd.read_csv(io.BytesIO(files["results.csv"]))
+    write_results(table, MetricCatalog(), tmp_path)
+    read = pd.read_csv(tmp_path / "results.csv")
     assert read["error"][0] == "'=1+1" and read["x"][0] == -1.5
-    assert pd.read_parquet(io.BytesIO(files["results.parquet"]))["list"].tolist() == ["[1,2]", "3.0"]
-    assert json.loads(files["results.json"])[1] == {"id": "b", "x": 2.0, "list": 3.0}
+    assert pd.read_parquet(tmp_path / "results.parquet")["list"].tolist() == ["[1,2]", "3.0"]
+    assert json.loads((tmp_path / "results.json").read_bytes())[1] == {"id": "b", "x": 2.0, "list": 3.0}
 
 
 def test_every_link_leads_somewhere_and_no_page_has_code_of_its_own(site: RealSite) -> None:

@@ -32,7 +32,7 @@ from mobench.gradients.blocks import (
     weighted_sum,
 )
 from mobench.gradients.gram import Gram, gram_of
-from mobench.gradients.graphs import add_gradient, needed_later
+from mobench.gradients.graphs import add_gradient, needed_later, refuse_hidden
 from mobench.gradients.layout import Layout
 from mobench.gradients.losses import Loss, Losses, listed, values_of
 
@@ -67,6 +67,7 @@ class GradientRows:
         self._scratch: dict[int, Scratch] = {}
         self.backward_passes = 0
         """How many times autograd has traversed a graph so far."""
+        self._reached: set[tuple[bool, ...]] = set()
         self.clear()
 
     def twin(self) -> GradientRows:
@@ -280,7 +281,6 @@ class GradientRows:
                 losses.append(loss)
                 coefficients.append(factor)
         if losses:
-            needed_later(losses)  # refuses what autograd would miss
             blocks = self._traverse(losses, coefficients, self._no_blocks(), positions, retain_graph=retain_graph)
             terms.append((StoredRow(blocks, 1.0, owned=True), 1.0))
         return terms
@@ -306,10 +306,19 @@ class GradientRows:
         live = [index for index in positions if self.parameters[index].requires_grad]
         if live:
             self.backward_passes += 1
-            return add_gradient(losses, coefficients, self.parameters, live, blocks, retain_graph=retain_graph)
+            blocks = add_gradient(losses, coefficients, self.parameters, live, blocks, retain_graph=retain_graph)
+            self._check_reached(losses, blocks)
+            return blocks
         if any(parameter.requires_grad for parameter in self.parameters):
             return blocks
         raise UserError("every parameter is frozen; at least one must have requires_grad=True")
+
+    def _check_reached(self, losses: Sequence[Tensor], blocks: Blocks) -> None:
+        """Look for hidden parameters whenever other ones are reached than before; at every step it would cost 1 %."""
+        reached = tuple(block is not None for block in blocks)
+        if reached not in self._reached:
+            refuse_hidden(losses)
+            self._reached.add(reached)
 
     def _check_continues(self, losses: Sequence[Loss], scale: float) -> None:
         """Refuse a micro-batch that does not fit those before it."""

@@ -17,29 +17,30 @@ _REENTRANT = "CheckpointFunctionBackward"
 
 
 def needed_later(losses: Sequence[Tensor | KnownGradient]) -> list[bool]:
-    """Say for each loss whether a loss after it needs part of its graph, so that it cannot be freed yet.
-
-    Refuses graphs that hide parameters, whose gradients would silently be missing.
-    """
+    """Say for each loss whether a loss after it needs part of its graph, so that it cannot be freed yet."""
+    if sum(isinstance(loss, Tensor) for loss in losses) < 2:
+        return [False] * len(losses)
     seen: set[Any] = set()
     needed = [isinstance(loss, Tensor) and _walk(loss, seen) for loss in reversed(losses)]
     return needed[::-1]
+
+
+def refuse_hidden(losses: Sequence[Tensor]) -> None:
+    """Refuse graphs that hide parameters, whose gradients would silently be missing."""
+    seen: set[Any] = set()
+    for loss in losses:
+        _walk(loss, seen)
+    if any(type(node).__name__ == _REENTRANT for node in seen):
+        raise UserError("a loss uses torch.utils.checkpoint with use_reentrant=True; pass use_reentrant=False")
 
 
 def bypasses(losses: Sequence[Tensor], features: Sequence[Tensor], parameters: Sequence[Tensor]) -> bool:
     """Say whether a loss depends on one of the parameters by a way around the features."""
     wanted = set(map(id, parameters))
     seen: set[Any] = {feature.grad_fn for feature in features}
-    waiting: list[Any] = [loss.grad_fn for loss in losses]
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        if id(getattr(node, "variable", None)) in wanted:
-            return True
-        seen.add(node)
-        waiting.extend(following for following, _ in node.next_functions)
-    return False
+    for loss in losses:
+        _walk(loss, seen)
+    return any(id(getattr(node, "variable", None)) in wanted for node in seen)
 
 
 def _walk(loss: Tensor, seen: set[Any]) -> bool:
@@ -58,10 +59,6 @@ def _walk(loss: Tensor, seen: set[Any]) -> bool:
         if node in seen:
             met = met or bool(further)
             continue
-        if type(node).__name__ == _REENTRANT:
-            raise UserError(
-                "a loss goes through torch.utils.checkpoint with use_reentrant=True; pass use_reentrant=False"
-            )
         own.add(node)
         waiting.extend(following for following, _ in further)
     seen |= own
@@ -90,6 +87,9 @@ def add_gradient(
     try:
         torch.autograd.backward(losses, seeds, retain_graph=retain_graph, inputs=inputs)
         gradients = [parameter.grad for parameter in parameters]
+    except RuntimeError:
+        refuse_hidden(losses)
+        raise
     finally:
         for parameter in parameters:
             parameter.grad = None

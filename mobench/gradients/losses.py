@@ -21,47 +21,48 @@ Values = Sequence[Loss | float] | Mapping[str, Loss | float] | Tensor
 
 def listed(losses: Losses) -> tuple[Loss, ...]:
     """Return the losses one by one, and refuse what cannot be differentiated."""
-    found = tuple(_items(losses).items())
-    for label, loss in found:
+    found = _items(losses)
+    for index, loss in enumerate(found):
         if isinstance(loss, KnownGradient):
             continue
         if not isinstance(loss, Tensor):
-            raise UserError(f"{label} is a {type(loss).__name__}; a loss is a tensor or a KnownGradient")
-        if loss.numel() != 1:
-            raise UserError(f"{label} has shape {tuple(loss.shape)}; a loss is a scalar, e.g. `loss.mean()`")
-        if not loss.requires_grad:
-            raise UserError(f"{label} has no graph; compute it from the parameters, outside torch.no_grad()")
-    return tuple(loss for _, loss in found)
+            mistake = f"is a {type(loss).__name__}; a loss is a tensor or a KnownGradient"
+        elif loss.numel() != 1:
+            mistake = f"has shape {tuple(loss.shape)}; a loss is a scalar, e.g. `loss.mean()`"
+        elif not loss.requires_grad:
+            mistake = "has no graph; compute it from the parameters, outside torch.no_grad()"
+        else:
+            continue
+        raise UserError(f"{_label(losses, index)} {mistake}")
+    return tuple(found)
 
 
 def values_of(losses: Values) -> Vector:
     """Return the K values in float64, and name the first that is NaN or infinite."""
-    items = _items(losses)
-    array = np.array([_value(loss) for loss in items.values()], dtype=np.float64)
-    for label, value in zip(items, array, strict=True):
-        if not np.isfinite(value):
-            raise NonFiniteError(f"{label} is {value}" + ("" if isinstance(losses, Mapping) else " (counted from 0)"))
+    array = np.array([_value(loss) for loss in _items(losses)], dtype=np.float64)
+    for index in np.flatnonzero(~np.isfinite(array)).tolist():
+        hint = "" if isinstance(losses, Mapping) else " (counted from 0)"
+        raise NonFiniteError(f"{_label(losses, index)} is {array[index]}{hint}")
     return array
 
 
-def _items(losses: Any) -> dict[str, Any]:
-    """Return the losses with what error messages call them."""
+def _items(losses: Any) -> Sequence[Any]:
     if isinstance(losses, Mapping):
-        named = {f"loss '{name}'": loss for name, loss in losses.items()}
+        found: Sequence[Any] = list(losses.values())
     elif isinstance(losses, Tensor) and losses.ndim == 1:
-        named = _numbered(losses.unbind())
+        found = losses.unbind()
     elif isinstance(losses, Sequence) and not isinstance(losses, str):
-        named = _numbered(losses)
+        found = losses
     else:
         given = f"tensor of shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else type(losses).__name__
         raise UserError(f"losses is a {given}; it takes a list or dict of scalars, or a tensor of shape (K,)")
-    if not named:
+    if not found:
         raise UserError("losses is empty; it takes one scalar for each objective")
-    return named
+    return found
 
 
-def _numbered(losses: Sequence[Any]) -> dict[str, Any]:
-    return {f"loss {index} of {len(losses)}": loss for index, loss in enumerate(losses)}
+def _label(losses: Values, index: int) -> str:
+    return f"loss '{list(losses)[index]}'" if isinstance(losses, Mapping) else f"loss {index} of {len(losses)}"
 
 
 def _value(loss: Loss | float) -> float:

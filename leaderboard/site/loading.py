@@ -14,8 +14,8 @@ from mobench.scoring.contenders import ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
 from mobench.scoring.results_table import results_table
 from mobench.store.folder import DamagedRecordError, OnDamage, Store
-from mobench.store.manifest import Manifest
 from mobench.store.record import RunRecord
+from mobench.store.suite_manifest import SuiteManifest
 
 from .names import suite_stem
 from .provenance import Provenance
@@ -101,7 +101,7 @@ def suite_results(
     return SuiteResults(suite, contended, order, planned, records, provenance, by)
 
 
-def suite_of(manifest: Manifest) -> Suite:
+def suite_of(manifest: SuiteManifest) -> Suite:
     """Return the suite of a manifest: as it ships with mobench, or else as it was when its runs were planned."""
     if manifest.suite in suite_files() and manifest.profile in profiles_of(manifest.suite):
         return load_suite(manifest.suite, manifest.profile)

@@ -56,13 +56,12 @@ def execute(arguments: argparse.Namespace) -> int:
     from mobench.store.atomic import write_atomically
     from mobench.store.folder import Store
     from mobench.submissions import encode_bundle, findings, parse_bundle
-    from mobench.submissions.collecting import Wish, collect
-    from mobench.submissions.plugin_files import plugin_files
+    from mobench.submissions.collecting import Request, collect, plugin_files
 
     root = Path(str(overrides.get("results", "results")))
     if not root.is_dir():
         raise UserError(f"results={root}: there is no such folder")
-    wish = Wish(
+    request = Request(
         by=texts["by"],
         contact=texts.get("contact", ""),
         notes=texts.get("notes", ""),
@@ -71,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
         methods=overrides.get("methods"),
     )
     files = plugin_files(overrides.get("plugins", []))
-    collected = collect(Store(root), wish, files, _wants_source(overrides))
+    collected = collect(Store(root), request, files, _wants_source(overrides))
     out = Path(texts["out"])
     content = encode_bundle(collected.bundle)
     bundle = parse_bundle(out.name, content)
@@ -101,7 +100,7 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 def _check_texts(texts: dict[str, str]) -> None:
     from mobench.submissions import limits
-    from mobench.submissions.text import is_plain
+    from mobench.submissions.accepted import is_plain
 
     if not texts.get("by"):
         raise UserError('by="Your Name" is missing; the leaderboard shows who submitted')
@@ -125,16 +124,15 @@ def _wants_source(overrides: dict[str, Any]) -> bool:
 
 def _commands(bundle: Bundle, root: Path, plugins: Sequence[str]) -> list[str]:
     """Return the commands that run what is missing."""
-    from mobench.submissions.completeness import expected_of
-    from mobench.submissions.expectation import frame, published_sweep
+    from mobench.submissions.expected_runs import expected_runs, requirements
 
     commands: dict[str, None] = {}
     for part in bundle.suites:
-        for spec in (spec for id_, spec in expected_of(bundle, part).items() if id_ not in part.runs):
+        for spec in (spec for id_, spec in expected_runs(bundle, part).items() if id_ not in part.runs):
             name = spec.method.partition("@")[0]
             method = next(method for method in bundle.methods if method.name == name)
             words = ["mobench", "run", f"suite={part.suite}", f"profile={part.profile}", f"methods={name}"]
-            if published_sweep(frame(part.suite, part.profile), method) is None:
+            if requirements(part.suite, part.profile).sweep_of(method) is None:
                 words += [f"methods.{name}.{key}={_spell(value)}" for key, value in spec.method_settings.items()]
             words += [f"results={root}"] if str(root) != "results" else []
             if method.source is not None:

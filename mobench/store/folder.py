@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError, unknown
-from mobench.store import manifest
 from mobench.store.atomic import TEMPORARY, remove_stale, write_atomically
 from mobench.store.record import RunRecord, Status
+from mobench.store.suite_manifest import SuiteManifest, add_runs, read_all
 
 if TYPE_CHECKING:
     import torch
@@ -159,16 +159,16 @@ class Store:
             self._read(path)
         except DamagedRecordError:
             path.replace(path.with_name(f"{record.id}.{time.time_ns()}.damaged"))
-        sync = record.outcome.timings.get("seconds", 0.0) > SYNC_AFTER_SECONDS
+        sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
         write_atomically(path, record.encode(), sync=sync)
 
     def add_manifest(self, suite: Suite, ids: Iterable[str]) -> None:
         """Add runs to those planned under `suite` and its profile."""
-        manifest.add_runs(self._manifests, suite, ids)
+        add_runs(self._manifests, suite, ids)
 
-    def manifests(self) -> list[manifest.Manifest]:
+    def manifests(self) -> list[SuiteManifest]:
         """Return the manifests of all suites and profiles."""
-        return manifest.read_all(self._manifests)
+        return read_all(self._manifests)
 
     def profiles(self, suite: str) -> list[str]:
         """Return the profiles under which `suite` was planned here."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mobench.store.record import RunRecord
 from mobench.submissions import BundleError, find_bundles, findings, read_bundle
-from mobench.submissions.neighbours import Neighbours
+from mobench.submissions.name_conflicts import TakenNames
 
 Say = Callable[[str], None]
 
@@ -27,14 +27,14 @@ class Submitted:
 def read_submissions(folder: Path | None, warn: Say) -> dict[tuple[str, str], list[Submitted]]:
     """Return what the bundles of a folder hold, by suite and profile; one with a fault is left out, and said so."""
     found: dict[tuple[str, str], list[Submitted]] = {}
-    neighbours = Neighbours()
+    taken = TakenNames()
     for path in find_bundles(folder) if folder is not None else ():
         try:
             bundle = read_bundle(path)
         except BundleError as error:
             warn(f"left out: {error}")
             continue
-        faults = findings(bundle) or neighbours.conflicts(bundle)
+        faults = findings(bundle) or taken.conflicts(bundle)
         if faults:
             warn(f"left out: {bundle.name}: {faults[0]}")
             continue

@@ -46,13 +46,12 @@ class Submit(Command):
         from mobench.store.atomic import write_atomically
         from mobench.store.folder import Store
         from mobench.submissions import encode_bundle, findings, parse_bundle
-        from mobench.submissions.collecting import Wish, collect
-        from mobench.submissions.plugin_files import plugin_files
+        from mobench.submissions.collecting import Request, collect, plugin_files
 
         root = Path(self.results)
         if not root.is_dir():
             raise UserError(f"results={root}: there is no such folder")
-        wish = Wish(
+        request = Request(
             by=self.by,
             contact=self.contact,
             notes=self.notes,
@@ -60,7 +59,7 @@ class Submit(Command):
             profile=self.profile,
             methods=list(self.methods) or None,
         )
-        collected = collect(Store(root), wish, plugin_files(self.plugins), self.source == "yes")
+        collected = collect(Store(root), request, plugin_files(self.plugins), self.source == "yes")
         out = Path(self.out)
         content = encode_bundle(collected.bundle)
         bundle = parse_bundle(out.name, content)
@@ -77,7 +76,7 @@ class Submit(Command):
 
 def _check_texts(asked: Submit) -> None:
     from mobench.submissions import limits
-    from mobench.submissions.text import is_plain
+    from mobench.submissions.accepted import is_plain
 
     if not asked.by:
         raise UserError('by="Your Name" is missing; the leaderboard shows who submitted')
@@ -95,16 +94,15 @@ def _check_texts(asked: Submit) -> None:
 
 def _commands(bundle: Bundle, root: Path, plugins: Sequence[str]) -> list[str]:
     """Return the commands that run what is missing."""
-    from mobench.submissions.completeness import expected_of
-    from mobench.submissions.expectation import frame, published_sweep
+    from mobench.submissions.expected_runs import expected_runs, requirements
 
     commands: dict[str, None] = {}
     for part in bundle.suites:
-        for spec in (spec for id_, spec in expected_of(bundle, part).items() if id_ not in part.runs):
+        for spec in (spec for id_, spec in expected_runs(bundle, part).items() if id_ not in part.runs):
             name = spec.method.partition("@")[0]
             method = next(method for method in bundle.methods if method.name == name)
             words = ["mobench", "run", f"suite={part.suite}", f"profile={part.profile}", f"methods={name}"]
-            if published_sweep(frame(part.suite, part.profile), method) is None:
+            if requirements(part.suite, part.profile).sweep_of(method) is None:
                 words += [f"methods.{name}.{key}={_spell(value)}" for key, value in spec.method_settings.items()]
             words += [f"results={root}"] if str(root) != "results" else []
             if method.source is not None:

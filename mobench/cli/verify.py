@@ -50,7 +50,7 @@ class Verify(Command):
             if not path.exists() and not path.is_symlink():
                 raise UserError(f"{path}: there is no such file")
         from mobench.submissions import find_bundles
-        from mobench.submissions.plugin_files import plugin_files
+        from mobench.submissions.collecting import plugin_files
 
         folder = Path(self.submissions or SUBMISSIONS)
         paths = named or find_bundles(folder)
@@ -63,12 +63,12 @@ class Verify(Command):
 
 
 def _verify(paths: Sequence[Path], sample: int, seed: int, files: Mapping[str, Path]) -> int:
+    from mobench.store.validation import shown
     from mobench.submissions import BundleError, findings, read_bundle
-    from mobench.submissions.neighbours import Neighbours
+    from mobench.submissions.name_conflicts import TakenNames
     from mobench.submissions.rerun import Rerun, rerun
-    from mobench.submissions.text import shown
 
-    neighbours = Neighbours()
+    taken = TakenNames()
     refused = 0
     for path in paths:
         print(shown(path.name, WIDTH))
@@ -78,7 +78,7 @@ def _verify(paths: Sequence[Path], sample: int, seed: int, files: Mapping[str, P
             refused += 1
             _print_findings([str(error)])
             continue
-        found = findings(bundle) or neighbours.conflicts(bundle)
+        found = findings(bundle) or taken.conflicts(bundle)
         _print_content(bundle)
         again = Rerun()
         if not found and sample:
@@ -106,7 +106,7 @@ def _print_content(bundle: Bundle) -> None:
 
 
 def _print_passed(again: Rerun, sample: int, seed: int) -> None:
-    from mobench.submissions.comparison import ABSOLUTE, RELATIVE
+    from mobench.submissions.rerun import ABSOLUTE, RELATIVE
 
     repeated = again.exact + again.close
     for obstacle in again.obstacles:

@@ -69,7 +69,7 @@ class RunSpec:
         fields: dict[str, Any] = {name: data[name] for name in cls.__dataclass_fields__}
         for name, value in fields.items():
             if isinstance(value, Mapping):
-                fields[name] = _tuples(value)
+                fields[name] = settings_from_json(value)
         return cls(**fields)
 
     def build_problem(self) -> Problem:
@@ -103,7 +103,7 @@ def _without_infinity(value: Any) -> Any:
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
-def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+def settings_from_json(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Undo what JSON does to settings: tuples become lists there, and infinity a word."""
     read = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     return {name: _INFINITE.get(value, value) if isinstance(value, str) else value for name, value in read.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mobench.store.record import Status
+from mobench.core.outcome import Status
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import threadpoolctl  # type: ignore[import-untyped]
 
+from mobench.core.outcome import Outcome
 from mobench.core.registry import load_plugins
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
@@ -24,7 +25,7 @@ from mobench.running.interruption import Interruption, TimeLimitExceeded, time_l
 from mobench.running.worker import Job, Lost, Summary, Train, perform, utc_now
 from mobench.running.worker_slot import Slot
 from mobench.store.folder import Store
-from mobench.store.record import Environment, Outcome, RunRecord
+from mobench.store.record import Environment, RunRecord
 
 TRAINER = "mobench.training.loop:train"
 POLL_SECONDS = 0.1

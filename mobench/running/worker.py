@@ -20,13 +20,14 @@ from typing import TextIO
 
 import threadpoolctl  # type: ignore[import-untyped]
 
+from mobench.core.outcome import Outcome, Status
 from mobench.core.registry import load_plugins, methods, problems
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.running.environment import on_device
 from mobench.running.memory import MemoryMeter
 from mobench.store.folder import Store
-from mobench.store.record import Environment, Outcome, PeakMemory, RunRecord, Status, settled
+from mobench.store.record import Environment, PeakMemory, RunRecord, settled
 
 Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome]]
 

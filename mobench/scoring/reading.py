@@ -9,10 +9,10 @@ from functools import partial
 from mobench.planning.suite import Suite, load_suite, profiles_of, suite_files
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import OnDamage, Store
-from mobench.store.manifest import Manifest
+from mobench.store.suite_manifest import SuiteManifest
 
 
-def stored_suites(manifests: Iterable[Manifest], files: Mapping[str, str]) -> list[Suite]:
+def stored_suites(manifests: Iterable[SuiteManifest], files: Mapping[str, str]) -> list[Suite]:
     """Return the suite of every manifest: the file that the user named for it, or else as `suite_of` finds it."""
     return [
         load_suite(files[manifest.suite], manifest.profile) if manifest.suite in files else suite_of(manifest)
@@ -23,7 +23,7 @@ def stored_suites(manifests: Iterable[Manifest], files: Mapping[str, str]) -> li
 def read_stored(
     store: Store,
     suite: Suite,
-    manifest: Manifest,
+    manifest: SuiteManifest,
     *,
     selection: str = "validation",
     on_damage: OnDamage | None = None,
@@ -33,7 +33,7 @@ def read_stored(
     return SuiteResults.read(suite, records, planned=len(manifest.runs), selection=selection)
 
 
-def suite_of(manifest: Manifest) -> Suite:
+def suite_of(manifest: SuiteManifest) -> Suite:
     """Return the suite of a manifest: as it ships with mobench, or else as it was when its runs were planned."""
     if manifest.suite in suite_files() and manifest.profile in profiles_of(manifest.suite):
         return load_suite(manifest.suite, manifest.profile)

@@ -13,11 +13,6 @@ from mobench.core.spec import RunSpec, hash_of
 from mobench.store.record import RunRecord
 
 DONE = "done"
-NOT_METRICS = frozenset(
-    {"id", "problem", "method", "method_label", "problem_label", "seed", "status", "configuration", "instance"}
-    | {"backward_passes", "peak_memory", "failed_at_step", "error", "contender", "instance_label"}
-)
-"""Columns of results that are no metrics; a metric of such a name would replace them."""
 
 
 def results_table(records: Iterable[RunRecord]) -> pd.DataFrame:

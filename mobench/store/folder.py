@@ -17,11 +17,12 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
+from mobench.core.outcome import Status
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError, unknown
-from mobench.store import manifest
 from mobench.store.atomic import TEMPORARY, remove_stale, write_atomically
-from mobench.store.record import RunRecord, Status
+from mobench.store.record import RunRecord
+from mobench.store.suite_manifest import SuiteManifest, add_runs, read_all
 
 if TYPE_CHECKING:
     import torch
@@ -159,20 +160,18 @@ class Store:
             self._read(path)
         except DamagedRecordError:
             path.replace(path.with_name(f"{record.id}.{time.time_ns()}.damaged"))
-        sync = record.outcome.timings.get("seconds", 0.0) > SYNC_AFTER_SECONDS
+        sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
         write_atomically(path, record.encode(), sync=sync)
 
     def add_manifest(self, suite: Suite, ids: Iterable[str]) -> None:
         """Add runs to those planned under `suite` and its profile."""
-        manifest.add_runs(self._manifests, suite, ids)
+        add_runs(self._manifests, suite, ids)
 
-    def manifests(self) -> list[manifest.Manifest]:
+    def manifests(self) -> list[SuiteManifest]:
         """Return the manifests of all suites and profiles."""
-        return manifest.read_all(self._manifests)
+        return read_all(self._manifests)
 
-    def find_manifests(
-        self, suites: Iterable[str] | None = None, profile: str | None = None
-    ) -> list[manifest.Manifest]:
+    def find_manifests(self, suites: Iterable[str] | None = None, profile: str | None = None) -> list[SuiteManifest]:
         """Return the manifests of the given suites and profile; a name that was never planned here is refused."""
         found = self.manifests()
         if suites is not None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 import orjson
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from mobench.core.spec import FORMAT, RunSpec
+from mobench.core.outcome import Count, Outcome
+from mobench.core.spec import FORMAT, RunSpec, settings_from_json
+from mobench.store.validation import complaint, given
 
 SCHEMA = 1
 """Raised when the layout of a stored record changes."""
-
-Status = Literal["done", "failed"]
 
 
 @dataclass(frozen=True)
@@ -31,61 +32,41 @@ class Environment:
 class PeakMemory:
     """The highest memory use seen while a group of runs trained."""
 
-    resident_bytes: int
+    resident_bytes: Count
     """Highest resident set of the process."""
-    resident_before_bytes: int
+    resident_before_bytes: Count
     """Resident set when training began: the price of Python and torch alone."""
     scope: Literal["training", "process"]
     """`process`: the system cannot reset its peak, so this one reaches back to the process's start."""
-    runs: int
+    runs: Annotated[Count, Field(ge=1)]
     """How many runs trained in lockstep and share this peak."""
-    device_bytes: int | None = None
+    device_bytes: Count | None = None
     """Highest memory allocated on CUDA devices; None where none was used."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What training a run gave. A failed run has an error and is never scored."""
-
-    status: Status
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    history: Mapping[str, list[Any]] = field(default_factory=dict)
-    """Sampled curves, columns of equal length; None where a value is missing or not finite."""
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
-    timings: Mapping[str, float] = field(default_factory=dict)
-    backward_passes: int = 0
-    error: str | None = None
-    failed_at_step: int | None = None
-    artifact: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """Tensors worth keeping, e.g. trained weights; stored beside the record, not in it."""
-
-    @classmethod
-    def failure(cls, error: str, seconds: float) -> Outcome:
-        """Return the outcome of a run that gave nothing but an error."""
-        return cls("failed", error=error, timings={"seconds": seconds})
-
-    @property
-    def reason(self) -> str:
-        """The last line of the error: what went wrong, without the way there."""
-        lines = (self.error or "").strip().splitlines()
-        return lines[-1].strip() if lines else ""
+_DECLARED: dict[str, TypeAdapter[Any]] = {
+    name: TypeAdapter(hint)
+    for name, hint in get_type_hints(Outcome, include_extras=True).items()
+    if name in ("history", "diagnostics", "timings")
+}
 
 
 def settled(outcome: Outcome) -> Outcome:
     """Return `outcome` in a form that can be stored as strict JSON.
 
-    A metric that is not a finite number, or a value that JSON cannot hold, makes the run a failed
-    one, with a sentence that names it. Non-finite numbers in curves and diagnostics become null.
+    A metric that is not a finite number, or a value that a record cannot hold, makes the run a failed
+    one, with a sentence that names it. Non-finite numbers in curves, diagnostics and timings become null.
     """
     bad = {name: value for name, value in outcome.metrics.items() if not _is_finite_number(value)}
     complaints = [f"the metric '{name}' is {value!r}, not a finite number" for name, value in bad.items()]
     metrics = {name: float(value) for name, value in outcome.metrics.items() if name not in bad}
     kept: dict[str, Any] = {}
-    for name in ("history", "diagnostics", "timings"):
+    for name, declared in _DECLARED.items():
         try:
-            kept[name] = orjson.loads(_dumps(getattr(outcome, name)))
-        except TypeError as error:
-            complaints.append(f"the {name} of this run cannot be stored as JSON: {error}")
+            kept[name] = declared.validate_python(orjson.loads(_dumps(getattr(outcome, name))))
+        except (TypeError, ValidationError) as error:
+            reason = complaint(error) if isinstance(error, ValidationError) else error
+            complaints.append(f"the {name} of this run cannot be stored: {reason}")
             kept[name] = {}
     stored = replace(outcome, metrics=metrics, artifact={}, **kept)
     if not complaints:
@@ -94,11 +75,25 @@ def settled(outcome: Outcome) -> Outcome:
     return replace(stored, status="failed", error="\n".join(part for part in parts if part))
 
 
+def _spec_fields(data: Any) -> Any:
+    """Return the fields of a stored spec."""
+    if not isinstance(data, dict):
+        return data
+    data = dict(data)
+    if (found := data.pop("format", None)) != FORMAT:
+        raise ValueError(f"has format {given(found)}; this mobench reads format {FORMAT}")
+    if type(seed := data.get("seed", 0)) is not int:
+        raise ValueError(f"has seed {given(seed)}, not a whole number")
+    return {name: settings_from_json(value) if isinstance(value, dict) else value for name, value in data.items()}
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """One run, whole. `started` and `finished` are UTC in ISO 8601."""
 
-    spec: RunSpec
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    spec: Annotated[RunSpec, BeforeValidator(_spec_fields)]
     outcome: Outcome
     memory: PeakMemory | None
     """None when the run's process died before it could be read."""
@@ -137,24 +132,19 @@ class RunRecord:
         data = orjson.loads(text)
         if not isinstance(data, dict) or "schema" not in data:
             raise ValueError("it is JSON, but not a run record")
-        if data["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {data['schema']}; this mobench reads schema {SCHEMA}")
+        if (schema := data.pop("schema")) != SCHEMA:
+            raise ValueError(f"its schema is {given(schema)}; this mobench reads schema {SCHEMA}")
+        id_ = data.pop("id", None)
         try:
-            if data["spec"]["format"] != FORMAT:
-                raise ValueError(f"its spec has format {data['spec']['format']}; this mobench reads format {FORMAT}")
-            record = cls(
-                spec=RunSpec.from_json(data["spec"]),
-                outcome=Outcome(**data["outcome"]),
-                memory=None if data["memory"] is None else PeakMemory(**data["memory"]),
-                environment=Environment(**data["environment"]),
-                started=data["started"],
-                finished=data["finished"],
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"a field is missing or has the wrong type: {error}") from error
-        if data["id"] != record.id:
+            record = _RECORD.validate_python(data)
+        except ValidationError as error:
+            raise ValueError(complaint(error)) from error
+        if id_ != record.id:
             raise ValueError("its content does not belong to its id: it was altered after the run")
         return record
+
+
+_RECORD = TypeAdapter(RunRecord)
 
 
 def _is_finite_number(value: Any) -> bool:

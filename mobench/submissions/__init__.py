@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
+from mobench.submissions.accepted import BundleError
+from mobench.submissions.bundle import Bundle
+from mobench.submissions.bundle_file import encode_bundle, find_bundles, parse_bundle, read_bundle
 from mobench.submissions.completeness import incomplete
-from mobench.submissions.form import Bundle, SubmittedMethod, SubmittedSuite
 from mobench.submissions.plausibility import implausible
-from mobench.submissions.reading import find_bundles, parse_bundle, read_bundle
-from mobench.submissions.text import BundleError
-from mobench.submissions.writing import encode_bundle
 
-__all__ = [
-    "Bundle",
-    "BundleError",
-    "SubmittedMethod",
-    "SubmittedSuite",
-    "encode_bundle",
-    "find_bundles",
-    "findings",
-    "parse_bundle",
-    "read_bundle",
-]
+__all__ = ["Bundle", "BundleError", "encode_bundle", "find_bundles", "findings", "parse_bundle", "read_bundle"]
 
 
 def findings(bundle: Bundle) -> list[str]:

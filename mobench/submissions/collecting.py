@@ -1,21 +1,34 @@
-"""From a results folder to a bundle: all runs that the suites ask of the submitted methods."""
+"""From a results folder to a bundle: all runs that the suites ask of the submitted methods.
+
+Of a record a bundle keeps what the leaderboard shows. Metrics, diagnostics and costs are kept to the last
+bit. Curves are most of a record's size: of them stay the step, ‖∇L₁‖ and the point in the plane, which are
+drawn and never scored, with six digits. Of a traceback stays its last line: the rest names the submitter's
+folders.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from mobench.core.registry import plugin_paths
 from mobench.errors import UserError, unknown
 from mobench.planning.suite import load_suite, suite_files
 from mobench.store.folder import Store
-from mobench.store.manifest import Manifest
 from mobench.store.record import RunRecord
-from mobench.submissions.expectation import definition, frame, place_of, published_sweep, sorted_sweep
-from mobench.submissions.form import Bundle, Settings, SubmittedMethod, SubmittedSuite
-from mobench.submissions.text import spell
-from mobench.submissions.thinning import thinned
+from mobench.store.suite_manifest import SuiteManifest
+from mobench.submissions import limits
+from mobench.submissions.accepted import Settings, is_plain, spell
+from mobench.submissions.bundle import Bundle, SubmittedMethod, SubmittedSuite
+from mobench.submissions.expected_runs import cell_of, definition, requirements, sorted_sweep
+
+DIGITS = 6
+CURVES = {"gradient_norms": 1, "point": None}
+"""The curves that are kept, and how many numbers of each sample; None means all."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,7 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Request:
     """What the user asks to submit; None means all that is there."""
 
     by: str
@@ -38,17 +51,22 @@ class Wish:
     methods: Sequence[str] | None = None
 
 
-def collect(store: Store, wish: Wish, files: Mapping[str, Path], with_source: bool) -> Collected:
+def collect(store: Store, request: Request, files: Mapping[str, Path], with_source: bool) -> Collected:
     """Gather the bundle. `files` are the user's plugin files by sha256; they decide between versions of a method."""
-    planned = _planned(store, wish)
-    records = {record.id: record for record in store.records({id_ for entry in planned for id_ in entry.runs})}
-    methods = _methods(records.values(), wish.methods, files)
-    chosen = {method.label: method for method in methods}
+    planned = _planned(store, request)
+    ids = {id_ for entry in planned for id_ in entry.runs}
+    records = {record.id: thinned(record) for record in store.records(ids)}
+    methods = _methods(records.values(), request.methods, files)
+    chosen = {method.label: method.sources for method in methods}
     left_out: list[str] = []
     suites: list[SubmittedSuite] = []
     kept: dict[str, RunRecord] = {}
     for entry in planned:
-        runs = [records[id_] for id_ in entry.runs if id_ in records and _is_chosen(records[id_], chosen)]
+        runs = [
+            records[id_]
+            for id_ in entry.runs
+            if id_ in records and records[id_].spec.sources == chosen.get(records[id_].spec.method)
+        ]
         part, inside = _suite(entry, runs, methods)
         if len(inside) < len(runs):
             left_out.append(
@@ -60,40 +78,43 @@ def collect(store: Store, wish: Wish, files: Mapping[str, Path], with_source: bo
             kept |= inside
     if not kept:
         raise UserError(f"results={store.root}: no stored run of {', '.join(chosen)} belongs to the suites as shipped")
-    ordered = [thinned(record) for _, record in sorted(kept.items())]
+    ordered = [record for _, record in sorted(kept.items())]
     used = {record.spec.method for record in ordered}
     submitted = tuple(method for method in methods if method.label in used)
-    environments = {spell(asdict(record.environment)): record.environment for record in ordered}
     bundle = Bundle(
         name="",
         mobench=version("mobench"),
-        by=wish.by,
-        contact=wish.contact,
-        notes=wish.notes,
+        by=request.by,
+        contact=request.contact,
+        notes=request.notes,
         methods=submitted,
         suites=tuple(suites),
-        environments=tuple(environment for _, environment in sorted(environments.items())),
         sources=_sources(submitted, files) if with_source else {},
         records=ordered,
     )
     return Collected(bundle, tuple(left_out))
 
 
-def _planned(store: Store, wish: Wish) -> list[Manifest]:
+def plugin_files(paths: Iterable[str]) -> dict[str, Path]:
+    """Return the Python files among the given files and folders, by their sha256. None is imported."""
+    return {hashlib.sha256(file.read_bytes()).hexdigest(): file for file in plugin_paths(paths)}
+
+
+def _planned(store: Store, request: Request) -> list[SuiteManifest]:
     """Return the manifests of the asked suites; a suite that includes others means them."""
     found = [entry for entry in store.manifests() if entry.suite in suite_files()]
-    if wish.suites is not None:
-        names = [part for name in wish.suites for part in (load_suite(name).include or (name,))]
+    if request.suites is not None:
+        names = [part for name in request.suites for part in (load_suite(name).include or (name,))]
         for name in names:
             if name not in suite_files():
                 raise UserError(f"suite={name}: only suites that ship with mobench take submissions")
-            store.find_manifests([name], wish.profile)
+            store.find_manifests([name], request.profile)
         found = [entry for entry in found if entry.suite in names]
-    if wish.profile is not None:
+    if request.profile is not None:
         profiles = {entry.profile for entry in found}
-        found = [entry for entry in found if entry.profile == wish.profile]
+        found = [entry for entry in found if entry.profile == request.profile]
         if not found:
-            raise unknown(f"profile in {store.root}:", wish.profile, profiles)
+            raise unknown(f"profile in {store.root}:", request.profile, profiles)
     if not found:
         raise UserError(f"results={store.root}: there are no runs of a suite that ships with mobench")
     return found
@@ -135,26 +156,20 @@ def _one(name: str, found: Mapping[str, set[SubmittedMethod]], files: Mapping[st
     )
 
 
-def _is_chosen(record: RunRecord, chosen: Mapping[str, SubmittedMethod]) -> bool:
-    method = chosen.get(record.spec.method)
-    sources = {} if method is None or method.source is None else {"method": method.source}
-    return method is not None and record.spec.sources == sources
-
-
 def _suite(
-    entry: Manifest, runs: Sequence[RunRecord], methods: Sequence[SubmittedMethod]
+    entry: SuiteManifest, runs: Sequence[RunRecord], methods: Sequence[SubmittedMethod]
 ) -> tuple[SubmittedSuite, dict[str, RunRecord]]:
     """Keep the runs that the suite asks for.
 
     A method that the suite lists is submitted with the suite's sweep. Any other has the sweep that was
     run: every configuration with at least one run, so that none is forgotten in silence.
     """
-    wanted = frame(entry.suite, entry.profile)
+    wanted = requirements(entry.suite, entry.profile)
     sweeps: dict[str, tuple[Settings, ...]] = {}
     inside: dict[str, RunRecord] = {}
     for method in methods:
-        own = [run for run in runs if run.spec.method == method.label and place_of(run.spec) in wanted.places]
-        sweep = published_sweep(wanted, method) or sorted_sweep(run.spec.method_settings for run in own)
+        own = [run for run in runs if run.spec.method == method.label and cell_of(run.spec) in wanted.cells]
+        sweep = wanted.sweep_of(method) or sorted_sweep(run.spec.method_settings for run in own)
         points = {spell(point) for point in sweep}
         fitting = {run.id: run for run in own if spell(run.spec.method_settings) in points}
         if fitting:
@@ -176,3 +191,34 @@ def _sources(methods: Iterable[SubmittedMethod], files: Mapping[str, Path]) -> d
         except UnicodeDecodeError:
             raise UserError(f"source=yes: {files[method.source]} is not UTF-8 text") from None
     return dict(sorted(texts.items()))
+
+
+def thinned(record: RunRecord) -> RunRecord:
+    """Return the record as a bundle keeps it; thinning twice changes nothing."""
+    outcome = record.outcome
+    error = None if outcome.error is None else _plain(outcome.reason, limits.TEXT // 2) or "no reason was given"
+    return replace(
+        record, outcome=replace(outcome, history=_thinned_history(outcome.history), error=error, artifact={})
+    )
+
+
+def _thinned_history(history: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the sampled steps at which a kept curve has a value."""
+    kept = {name: history[name] for name in CURVES if name in history and "step" in history}
+    rows = [row for row, values in enumerate(zip(*kept.values(), strict=False)) if values != (None,) * len(kept)]
+    if not rows:
+        return {}
+    curves = {name: [_short(column[row], CURVES[name]) for row in rows] for name, column in kept.items()}
+    return {"step": [history["step"][row] for row in rows], **curves}
+
+
+def _short(values: list[float | None] | None, count: int | None) -> list[float | None] | None:
+    if values is None:
+        return None
+    return [None if value is None else float(f"{value:.{DIGITS}g}") for value in values[:count]]
+
+
+def _plain(text: str, length: int) -> str:
+    """Return a text without unseen characters, cut to `length`."""
+    clean = "".join(character if is_plain(character) else " " for character in text)
+    return clean if len(clean) <= length else clean[: length - 1] + "…"

@@ -7,17 +7,16 @@ from typing import Any
 
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
-from mobench.submissions.expectation import (
-    Frame,
+from mobench.store.validation import shown
+from mobench.submissions.bundle import Bundle, SubmittedMethod, SubmittedSuite
+from mobench.submissions.expected_runs import (
+    Requirements,
+    cell_of,
     definition,
     expected_runs,
-    frame,
-    place_of,
-    published_sweep,
+    requirements,
     sorted_sweep,
 )
-from mobench.submissions.form import Bundle, SubmittedMethod, SubmittedSuite
-from mobench.submissions.text import shown
 
 LISTED = 5
 """How many missing or surplus runs a finding spells out."""
@@ -26,10 +25,11 @@ LISTED = 5
 def incomplete(bundle: Bundle) -> list[str]:
     """Return a sentence for everything that is missing from, or too much in, a bundle."""
     specs = {record.id: record.spec for record in bundle.records}
+    names = {method.name for method in bundle.methods}
     findings = []
     for part in bundle.suites:
         try:
-            wanted = frame(part.suite, part.profile)
+            wanted = requirements(part.suite, part.profile)
         except UserError as error:
             findings.append(f"{part.label}: {error}")
             continue
@@ -39,10 +39,10 @@ def incomplete(bundle: Bundle) -> list[str]:
             keys = ", ".join(map(shown, changed[:LISTED]))
             findings.append(f"{part.label}: not this mobench's definition of the suite; different: {keys}")
         found = {id_: specs[id_] for id_ in part.runs}
-        expected = expected_of(bundle, part)
+        expected = expected_runs(bundle, part)
         for method in bundle.methods:
             findings += _sweep_findings(part, wanted, method)
-        unlisted = sorted(set(part.sweeps) - set(bundle.method_names))
+        unlisted = sorted(set(part.sweeps) - names)
         findings += [f"{part.label}: a sweep of {name}, which is not submitted" for name in unlisted]
         missing = [spec for id_, spec in expected.items() if id_ not in found]
         if missing:
@@ -54,22 +54,13 @@ def incomplete(bundle: Bundle) -> list[str]:
             reasons = [f"{spec_label(spec)} ({_surplus_reason(spec, part, wanted)})" for spec in surplus[:LISTED]]
             text = listing(reasons, len(surplus))
             findings.append(f"{part.label}: {len(surplus)} runs do not belong to the suite: {text}")
-    unused = sorted(set(bundle.method_names) - {name for part in bundle.suites for name in part.sweeps})
+    unused = sorted(names - {name for part in bundle.suites for name in part.sweeps})
     return findings + [f"{name}: submitted, but with no sweep on any suite" for name in unused]
 
 
-def expected_of(bundle: Bundle, part: SubmittedSuite) -> dict[str, RunSpec]:
-    """Return all runs that one of the bundle's suites asks for, by id."""
-    wanted = frame(part.suite, part.profile)
-    expected: dict[str, RunSpec] = {}
-    for method in bundle.methods:
-        expected |= expected_runs(wanted, method, part.sweeps.get(method.name, ()))
-    return expected
-
-
-def _sweep_findings(part: SubmittedSuite, wanted: Frame, method: SubmittedMethod) -> list[str]:
+def _sweep_findings(part: SubmittedSuite, wanted: Requirements, method: SubmittedMethod) -> list[str]:
     """A method that the suite lists is run as listed."""
-    published = published_sweep(wanted, method)
+    published = wanted.sweep_of(method)
     if method.name not in part.sweeps or published is None or sorted_sweep(part.sweeps[method.name]) == published:
         return []
     return [
@@ -78,14 +69,14 @@ def _sweep_findings(part: SubmittedSuite, wanted: Frame, method: SubmittedMethod
     ]
 
 
-def _surplus_reason(spec: RunSpec, part: SubmittedSuite, wanted: Frame) -> str:
+def _surplus_reason(spec: RunSpec, part: SubmittedSuite, wanted: Requirements) -> str:
     """Say in what a run differs from all runs that the suite asks for."""
     if spec.method.partition("@")[0] not in part.sweeps:
         return "the method has no declared sweep here"
     same_problem = [
-        place
-        for place in wanted.places.values()
-        if (place.problem, place.problem_settings) == (spec.problem, spec.problem_settings)
+        cell
+        for cell in wanted.cells.values()
+        if (cell.problem, cell.problem_settings) == (spec.problem, spec.problem_settings)
     ]
     if not same_problem:
         return "not a problem instance of the suite"
@@ -95,7 +86,7 @@ def _surplus_reason(spec: RunSpec, part: SubmittedSuite, wanted: Frame) -> str:
         return "other training: " + ", ".join(different[:LISTED])
     if spec.seed not in wanted.suite.seeds:
         return "extra seed"
-    if place_of(spec) not in wanted.places:
+    if cell_of(spec) not in wanted.cells:
         return "other spelling of a number"
     return "not in the declared sweep"
 

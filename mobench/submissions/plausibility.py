@@ -2,61 +2,63 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from mobench.core.metric import Metric
 from mobench.core.problem import Problem
 from mobench.errors import UserError
 from mobench.store.record import RunRecord
+from mobench.submissions.bundle import Bundle
 from mobench.submissions.completeness import listing, problem_label, spec_label
-from mobench.submissions.expectation import frame, place_of
-from mobench.submissions.form import Bundle
+from mobench.submissions.expected_runs import cell_of, requirements
 from mobench.training.optimizer import Training
 
-RANGES: tuple[tuple[re.Pattern[str], float, float], ...] = (
-    (re.compile(r"(?:[a-z]+_)?accuracy(?:@.*)?"), 0.0, 100.0),
-    (re.compile(r"(?:[a-z]+_)?sparsity(?:@.*)?|reduction(?:@.*)?"), 0.0, 1.0),
-    (re.compile(r"(?:flops|parameters|bytes)(?:@.*)?|.*_norm|cms_residual|distance_.*|effective_rank"), 0.0, 1e150),
-)
-"""Names of metrics, and the closed interval that their values lie in."""
 SLACK = 1e-9
 """Rounding below a lower bound, relative to it."""
+
+
+def declared(problem: Problem) -> dict[str, Metric]:
+    """Return the metrics that a problem declares, by name."""
+    return {metric.name: metric for metric in problem.metrics()}
 
 
 def implausible(bundle: Bundle) -> list[str]:
     """Return a sentence for every kind of number that cannot be right."""
     problems = _problems(bundle)
+    metrics = {id(problem): declared(problem) for problem in problems.values()}
     named: dict[tuple[str, str], list[str]] = defaultdict(list)
     for record in bundle.records:
-        for name, reason in (*_out_of_range(record), *_against_problem(record, problems.get(place_of(record.spec)))):
+        problem = problems.get(cell_of(record.spec))
+        if problem is None:
+            continue  # the finding on completeness says so
+        for name, reason in (*out_of_range(record, metrics[id(problem)]), *_against_problem(record, problem)):
             named[name, reason].append(spec_label(record.spec))
     found = [f"{name}: {reason}, in {listing(labels)}" for (name, reason), labels in named.items()]
     return found + _uneven(bundle) + _metrics_missing(bundle)
 
 
+def out_of_range(record: RunRecord, metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
+    """Yield the metrics of a run that lie outside the range which the problem declares, and the reason."""
+    for name, value in record.outcome.metrics.items():
+        low, high = metrics[name].range if name in metrics else (value, value)
+        if not low <= value <= high:
+            yield name, f"a value outside [{low:g}, {high:g}]"
+
+
 def _problems(bundle: Bundle) -> dict[bytes, Problem]:
-    """Return the problem of every place that the suites ask for. Only these are built: others may be of any size."""
+    """Return the problem of every cell that the suites ask for. Only these are built: others may be of any size."""
     built: dict[bytes, Problem] = {}
     for part in bundle.suites:
         try:
-            places = frame(part.suite, part.profile).places
+            cells = requirements(part.suite, part.profile).cells
         except UserError:
             continue  # the finding on completeness says so
-        built |= {place: spec.build_problem() for place, spec in places.items()}
+        built |= {cell: spec.build_problem() for cell, spec in cells.items()}
     return built
 
 
-def _out_of_range(record: RunRecord) -> Iterator[tuple[str, str]]:
-    for name, value in record.outcome.metrics.items():
-        for pattern, low, high in RANGES:
-            if pattern.fullmatch(name) and not low <= value <= high:
-                yield name, f"a value outside [{low:g}, {high:g}]"
-
-
-def _against_problem(record: RunRecord, problem: Problem | None) -> Iterator[tuple[str, str]]:
-    if problem is None:
-        return
+def _against_problem(record: RunRecord, problem: Problem) -> Iterator[tuple[str, str]]:
     metrics, seed = record.outcome.metrics, record.spec.seed
     for name, bound in zip(problem.objectives(), problem.lower_bounds(seed), strict=True):
         value = metrics.get(f"loss/{name}")
@@ -91,7 +93,7 @@ def _metrics_missing(bundle: Bundle) -> list[str]:
     records = {record.id: record for record in bundle.records}
     for part in bundle.suites:
         try:
-            headline = frame(part.suite, part.profile).suite.metrics
+            headline = requirements(part.suite, part.profile).suite.metrics
         except UserError:
             continue
         for name in headline:

@@ -1,5 +1,6 @@
 """Repeat a random sample of the cheap runs in a clean store, and compare.
 
+On the setup of the record a repeated run is the same to the last bit, on another within a tolerance.
 Code inside a bundle is never run. A plugin runs only if the user gives its file and the file's hash is
 the one in the bundle.
 """
@@ -8,25 +9,33 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from mobench.core.metric import Metric
 from mobench.core.registry import load_plugins, methods, source_digest
 from mobench.errors import UserError
 from mobench.planning.plan import make_groups
 from mobench.running.executor import execute
 from mobench.store.folder import Store
-from mobench.store.record import RunRecord
-from mobench.submissions.comparison import differences, same_setup
+from mobench.store.record import Environment, RunRecord
+from mobench.store.validation import shown
+from mobench.submissions.bundle import Bundle
+from mobench.submissions.collecting import thinned
 from mobench.submissions.completeness import spec_label
-from mobench.submissions.form import Bundle
-from mobench.submissions.text import shown
+from mobench.submissions.plausibility import declared
 
 CHEAP_SECONDS = 120.0
 """Runs that say they took longer are not repeated."""
 PATIENCE_SECONDS = 1200.0
 """A repeated run that takes longer than this is stopped."""
+RELATIVE = 0.01
+ABSOLUTE = 1e-6
+"""On another setup two numbers agree if |a − b| ≤ 1e-6 + 0.01 · max(|a|, |b|)."""
+POINTS = 3.0
+"""Percentages agree within so many points instead of 1e-6: rounding grows while a network trains."""
+LISTED = 3
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class Rerun:
     close: int = 0
     """How many agree within the tolerance, on another setup."""
     findings: tuple[str, ...] = ()
-    obstacles: tuple[str, ...] = field(default=())
+    obstacles: tuple[str, ...] = ()
     """Why runs could not be repeated."""
 
 
@@ -51,7 +60,7 @@ def rerun(bundle: Bundle, *, sample: int, seed: int, files: Mapping[str, Path], 
     """
     runnable, plugins, obstacles = _runnable(bundle, files)
     candidates = [record for record in bundle.records if record.spec.method in runnable]
-    cheap = [record for record in candidates if record.outcome.timings["seconds"] <= CHEAP_SECONDS]
+    cheap = [record for record in candidates if (record.outcome.timings["seconds"] or 0.0) <= CHEAP_SECONDS]
     if len(cheap) < len(candidates):
         obstacles.append(f"{len(candidates) - len(cheap)} runs took longer than {CHEAP_SECONDS:g} s")
     ready = _prepared(cheap, obstacles)
@@ -64,7 +73,8 @@ def rerun(bundle: Bundle, *, sample: int, seed: int, files: Mapping[str, Path], 
     for record in sorted(drawn, key=lambda record: record.id):
         again = repeated.get(record.id)
         same = again is not None and same_setup(record.environment, again.environment)
-        found = ["it was not repeated"] if again is None else differences(record, again, exact=same)
+        metrics = declared(record.spec.build_problem())
+        found = ["it was not repeated"] if again is None else differences(record, again, metrics, exact=same)
         findings += [f"re-run of {spec_label(record.spec)}: {text}" for text in found]
         exact += not found and same
         close += not found and not same
@@ -126,3 +136,54 @@ def _repeat(records: Sequence[RunRecord], plugins: Sequence[str], jobs: int) -> 
         groups = make_groups([record.spec for record in records])
         execute(groups, store, jobs=jobs, time_limit=PATIENCE_SECONDS, plugins=plugins)
         return {record.id: record for record in store.records()}
+
+
+def same_setup(one: Environment, other: Environment) -> bool:
+    """Say whether two runs must agree to the last bit: same versions, same processor, same device."""
+    return one.versions == other.versions and all(
+        one.hardware.get(key) == other.hardware.get(key) for key in ("cpu", "device")
+    )
+
+
+def differences(recorded: RunRecord, repeated: RunRecord, metrics: Mapping[str, Metric], *, exact: bool) -> list[str]:
+    """Return in what a repeated run differs; times and memory are not compared.
+
+    Curves are compared on the same setup only: elsewhere a path may part early and still end alike.
+    """
+    first, second = thinned(recorded).outcome, thinned(repeated).outcome
+    if first.status != second.status:
+        reason = f": {second.error}" if second.error else ""
+        return [f"recorded as {first.status}, repeated as {second.status}{reason}"]
+    absolute = {name: POINTS for name, metric in metrics.items() if metric.unit == "%"}
+    found = list(_compared(first.metrics, second.metrics, absolute, exact))
+    for kind in ("mean", "total"):
+        one, other = (
+            {f"diagnostic {name} ({kind})": values[kind] for name, values in outcome.diagnostics.items()}
+            for outcome in (first, second)
+        )
+        found += _compared(one, other, {}, exact)
+    if exact and first.backward_passes != second.backward_passes:
+        found.append(f"{first.backward_passes} backward passes recorded, {second.backward_passes} repeated")
+    if exact and first.history != second.history:
+        found.append("the curves differ")
+    more = [f"and {len(found) - LISTED} more differences"] if len(found) > LISTED else []
+    return found[:LISTED] + more
+
+
+def _compared(
+    recorded: Mapping[str, float | None],
+    repeated: Mapping[str, float | None],
+    absolute: Mapping[str, float],
+    exact: bool,
+) -> Iterator[str]:
+    for name in sorted({*recorded, *repeated}):
+        if name not in recorded or name not in repeated:
+            yield f"{name} is {'recorded' if name in recorded else 'repeated'} alone"
+        elif not _agree(recorded[name], repeated[name], absolute.get(name, ABSOLUTE), exact):
+            yield f"{name} recorded as {recorded[name]!r}, repeated as {repeated[name]!r}"
+
+
+def _agree(one: float | None, other: float | None, absolute: float, exact: bool) -> bool:
+    if one is None or other is None or exact:
+        return one == other
+    return abs(one - other) <= absolute + RELATIVE * max(abs(one), abs(other))

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 
 from mobench.core.method import Matrix, Method, Step, Vector
+from mobench.core.outcome import Outcome
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
-from mobench.store.record import Outcome
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
 from mobench.training.optimizer import Training

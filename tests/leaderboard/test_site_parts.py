@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from mobench.cli.run import Run
+from mobench.core.outcome import Outcome
 from mobench.core.settings import text
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
@@ -27,7 +28,7 @@ from mobench.planning.overrides import read_value
 from mobench.planning.plan import make_plans
 from mobench.running.environment import environment
 from mobench.scoring.results_table import results_table
-from mobench.store.record import Outcome, RunRecord
+from mobench.store.record import RunRecord
 
 HOSTILE = ["../../etc/passwd", "a/b", "<script>", "", ".", "..", "con\x00trol", "ü" * 300, "A", "a b", "pcd@1@2"]
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from mobench.core.outcome import Outcome
 from mobench.core.spec import RunSpec
-from mobench.store.record import Environment, Outcome, RunRecord
+from mobench.store.record import Environment, RunRecord
 from tests.running import trainers
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from mobench.core.outcome import Outcome
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.running.events import Event, Finished, Split, Started, Tally
 from mobench.running.executor import execute
 from mobench.running.worker_slot import WorkerStartError
 from mobench.store.folder import Store
-from mobench.store.record import Outcome
 from tests.running import trainers
 from tests.running.trainers import spec, specs
 

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
+from mobench.core.outcome import Status
 from mobench.running.events import Finished, FinishedRun, Split, Started
 from mobench.running.progress import Progress, spell_seconds
-from mobench.store.record import Status
 
 
 class Clock:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mobench.core.outcome import Outcome
 from mobench.core.spec import RunSpec
-from mobench.store.record import Outcome
 
 
 def spec(seed: int, act: str = "succeed", **settings: Any) -> RunSpec:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from mobench import UserError
+from mobench.core.outcome import Outcome
 from mobench.planning.plan import make_plan
 from mobench.planning.suite import Suite, load_suite
 from mobench.running.environment import environment
@@ -10,7 +11,7 @@ from mobench.scoring.query import select
 from mobench.scoring.results_table import results_table
 from mobench.scoring.scores import budget_curves, instance_scores
 from mobench.scoring.suite_results import SuiteResults
-from mobench.store.record import Outcome, RunRecord, settled
+from mobench.store.record import RunRecord, settled
 
 SUITE = """
 title: Hand-made

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobench.store.record import Outcome, PeakMemory, RunRecord, settled
+from mobench.core.outcome import Outcome
+from mobench.store.folder import DamagedRecordError, Store
+from mobench.store.record import PeakMemory, RunRecord, settled
 from tests.running.records import make_record
 from tests.running.trainers import spec
 
@@ -65,10 +69,22 @@ def test_arrays_and_tensors_become_lists() -> None:
     assert outcome.history == {"weights": [[0.5, None], [1, 2]], "odd": [[0.0, 1.0, 0.0]]}
 
 
-def test_a_value_that_json_cannot_hold_fails_the_run() -> None:
-    outcome = settled(Outcome("done", metrics={"loss": 1.0}, diagnostics={"solver": object()}))
+@pytest.mark.parametrize(
+    ("part", "complaint"),
+    [
+        ({"diagnostics": {"solver": object()}}, "the diagnostics of this run cannot be stored"),
+        (
+            {"diagnostics": {"solver": 1.0}},
+            "the diagnostics of this run cannot be stored: solver is 1.0, not an object",
+        ),
+        ({"timings": {"latency_ms": "fast"}}, "the timings of this run cannot be stored: latency_ms is 'fast'"),
+        ({"history": {"step": 5}}, "the history of this run cannot be stored: step is 5, not a list"),
+    ],
+)
+def test_a_value_that_a_record_cannot_hold_fails_the_run(part: dict[str, Any], complaint: str) -> None:
+    outcome = settled(Outcome("done", metrics={"loss": 1.0}, **part))
     assert outcome.status == "failed"
-    assert outcome.error is not None and "diagnostics" in outcome.error
+    assert outcome.error is not None and complaint in outcome.error
     assert RunRecord.decode(make_record(spec(0), outcome).encode()).outcome == outcome
 
 
@@ -89,9 +105,56 @@ def altered(**changes: object) -> bytes:
         (altered(spec=json.loads(spec(2).canonical)), "altered"),
         (altered(outcome={"status": "done", "scores": 1}), "scores"),
         (altered(spec={"format": 0}), "format 0"),
-        (altered(spec={"format": 1}), "missing"),
+        (altered(spec={"format": 1}), "spec.problem is missing"),
+        (altered(spec=[]), "spec is a list, not an object"),
+        (altered(note=1), "note is not a known field"),
+        (altered(outcome=None), "outcome is null, not an object"),
     ],
 )
 def test_anything_but_a_whole_record_is_refused(text: bytes, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         RunRecord.decode(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "complaint"),
+    [
+        (["started"], 5, "started is 5, not a text"),
+        (["outcome", "status"], "best", "outcome.status is 'best', not 'done' or 'failed'"),
+        (["outcome", "metrics", "loss"], "0.5", "outcome.metrics.loss is '0.5', not a finite number"),
+        (["outcome", "metrics", "loss"], True, "outcome.metrics.loss is true, not a finite number"),
+        (["outcome", "metrics", "loss"], None, "outcome.metrics.loss is null, not a finite number"),
+        (["outcome", "metrics"], [1.0], "outcome.metrics is a list, not an object"),
+        (["outcome", "history"], {"step": 5}, "outcome.history.step is 5, not a list"),
+        (["outcome", "diagnostics"], {"active": 1.0}, "outcome.diagnostics.active is 1.0, not an object"),
+        (["outcome", "diagnostics"], {"active": {"mean": 1.0}}, "outcome.diagnostics.active has 1 entries"),
+        (["outcome", "timings"], {"seconds": "1"}, "outcome.timings.seconds is '1', not a finite number"),
+        (["outcome", "backward_passes"], 1.5, "outcome.backward_passes is 1.5, not a whole number"),
+        (["outcome", "error"], ["x"], "outcome.error is a list, not a text"),
+        (["outcome", "failed_at_step"], -1, "outcome.failed_at_step is -1, not 0 or more"),
+        (["memory"], {"runs": 1}, "memory.resident_bytes is missing"),
+        (["memory"], "much", "memory is 'much', not an object"),
+        (["environment", "versions", "torch"], 2, "environment.versions.torch is 2, not a text"),
+        (["environment", "code"], "abc", "environment.code is 'abc', not an object"),
+        (["spec", "seed"], "1", "spec has seed '1', not a whole number"),
+        (["spec", "training"], [], "spec.training is a list, not an object"),
+    ],
+)
+def test_a_wrong_type_anywhere_is_refused_with_its_place(path: list[str], value: object, complaint: str) -> None:
+    data = json.loads(make_record(spec(1)).encode())
+    part = data
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    with pytest.raises(ValueError, match=f"^{re.escape(complaint)}"):
+        RunRecord.decode(json.dumps(data).encode())
+
+
+def test_a_damaged_record_is_one_line_that_names_the_file(store: Store) -> None:
+    record = make_record(spec(1))
+    path = store.path(record.id)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(record.encode().replace(b'"status":"done"', b'"status":"\\u001b[31m"'))
+    with pytest.raises(DamagedRecordError) as caught:
+        store.load(record.id)
+    assert str(caught.value).isprintable() and str(path) in str(caught.value)

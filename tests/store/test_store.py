@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mobench.core.outcome import Outcome
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.store.folder import DamagedRecordError, Store
-from mobench.store.record import Outcome
 from tests.running.records import make_record
 from tests.running.trainers import spec, specs
 

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 
-from mobench.submissions.packing import pack
+from mobench.submissions.bundle_file import pack
 
 
 def spell(value):
@@ -12,15 +12,15 @@ def spell(value):
 
 
 def opened(content):
-    """Return the manifest and the runs."""
-    manifest, *runs = map(json.loads, gzip.decompress(content).decode("ascii").splitlines())
-    return manifest, runs
+    """Return the header and the runs."""
+    header, *runs = map(json.loads, gzip.decompress(content).decode("ascii").splitlines())
+    return header, runs
 
 
-def sealed(manifest, runs):
+def sealed(header, runs):
     """Return a bundle whose counts and checksums fit, as a careful forger would."""
     lines = b"".join(spell(run) + b"\n" for run in runs)
-    body = {key: value for key, value in manifest.items() if key != "checksum"}
+    body = {key: value for key, value in header.items() if key != "checksum"}
     body["records"] = {"count": len(runs), "sha256": hashlib.sha256(lines).hexdigest()}
     return pack(spell({**body, "checksum": hashlib.sha256(spell(body)).hexdigest()}) + b"\n" + lines)
 

@@ -7,7 +7,7 @@ from mobench.core.registry import methods
 from mobench.scoring.results_table import results_table
 from mobench.store.folder import Store
 from mobench.submissions import encode_bundle, findings, limits, parse_bundle
-from mobench.submissions.thinning import thinned
+from mobench.submissions.collecting import thinned
 from tests.submissions.conftest import run_here
 from tests.submissions.tampering import opened, sealed
 
@@ -24,9 +24,9 @@ def test_reading_and_writing_are_inverse(content, bundle):
 
 
 def test_a_bundle_is_readable_with_gzip_and_json_alone(content):
-    manifest, *runs = map(json.loads, gzip.decompress(content).decode("ascii").splitlines())
-    assert manifest["by"] == "Ada Lovelace"
-    assert len(runs) == manifest["records"]["count"] == 15
+    header, *runs = map(json.loads, gzip.decompress(content).decode("ascii").splitlines())
+    assert header["by"] == "Ada Lovelace"
+    assert len(runs) == header["records"]["count"] == 15
     assert {run["spec"]["method"] for run in runs} == {"unit-sum@1", "fragile@1"}
 
 

@@ -28,14 +28,14 @@ def test_an_honest_bundle_is_verified_and_says_which_runs_were_repeated(folder):
 
 
 def test_a_folder_with_good_bad_and_hostile_bundles(folder, content, tmp_path):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     submissions = tmp_path / "submissions"
     submissions.mkdir()
     (submissions / "README.md").write_text("how to")
     (submissions / "a-whole.jsonl.gz").write_bytes(content)
-    (submissions / "b-chosen.jsonl.gz").write_bytes(sealed(manifest, runs[1:]))
+    (submissions / "b-chosen.jsonl.gz").write_bytes(sealed(header, runs[1:]))
     (submissions / "c-cut.jsonl.gz").write_bytes(content[:-50])
-    (submissions / "d-same.jsonl.gz").write_bytes(sealed({**manifest, "by": "Eve"}, runs))
+    (submissions / "d-same.jsonl.gz").write_bytes(sealed({**header, "by": "Eve"}, runs))
     (submissions / "e-\x1b[31m<script>.jsonl.gz").write_bytes(b"PK")
     (submissions / "f-link.jsonl.gz").symlink_to("/etc/passwd")
     text = verify(f"submissions={submissions}", "sample=3", cwd=folder, code=1, run=run_mobench)
@@ -55,10 +55,10 @@ def test_a_folder_with_good_bad_and_hostile_bundles(folder, content, tmp_path):
 
 
 def test_a_forged_metric_is_refused_after_the_re_run(folder, content, tmp_path):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     for run in runs:
         run["outcome"]["metrics"] = {name: value * 0.999 for name, value in run["outcome"]["metrics"].items()}
-    (tmp_path / "forged.jsonl.gz").write_bytes(sealed(manifest, runs))
+    (tmp_path / "forged.jsonl.gz").write_bytes(sealed(header, runs))
     text = verify(
         str(tmp_path / "forged.jsonl.gz"), "plugins=mine.py", "sample=15", cwd=folder, code=1, run=run_mobench
     )
@@ -66,11 +66,9 @@ def test_a_forged_metric_is_refused_after_the_re_run(folder, content, tmp_path):
 
 
 def test_another_method_under_a_taken_name_is_refused(folder, content, tmp_path):
-    manifest, runs = json.loads(
-        json.dumps(opened(content)).replace(opened(content)[0]["methods"][0]["source"], "a" * 64)
-    )
+    header, runs = json.loads(json.dumps(opened(content)).replace(opened(content)[0]["methods"][0]["source"], "a" * 64))
     (tmp_path / "a.jsonl.gz").write_bytes(content)
-    (tmp_path / "b.jsonl.gz").write_bytes(sealed(manifest, in_order([renamed(run) for run in runs])))
+    (tmp_path / "b.jsonl.gz").write_bytes(sealed(header, in_order([renamed(run) for run in runs])))
     text = verify(f"submissions={tmp_path}", "sample=0", cwd=folder, code=1)
     assert "unit-sum is the name of another source in a.jsonl.gz" in text
     assert "no run was to be repeated (sample=0)" in text

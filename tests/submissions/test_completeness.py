@@ -1,13 +1,19 @@
 """Nothing dropped, nothing added: every way to choose favourable runs is found."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
+from mobench.core.metric import Metric
+from mobench.core.outcome import Outcome
 from mobench.submissions import findings, parse_bundle
+from mobench.submissions.plausibility import declared, out_of_range
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 
-def found(manifest, runs):
-    return findings(parse_bundle("chosen.jsonl.gz", sealed(manifest, in_order(runs))))
+def found(header, runs):
+    return findings(parse_bundle("chosen.jsonl.gz", sealed(header, in_order(runs))))
 
 
 def where(run, **wanted):
@@ -26,31 +32,31 @@ def where(run, **wanted):
     ids=["a seed", "one run", "a problem", "a configuration"],
 )
 def test_what_is_dropped_is_named(content, dropped, words):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     kept = [run for run in runs if not where(run, **dropped)]
     assert len(kept) < len(runs)
-    (finding,) = found(manifest, kept)
+    (finding,) = found(header, kept)
     for word in words:
         assert word in finding
 
 
 def test_a_dropped_failure_is_named(content):
-    manifest, runs = opened(content)
-    (finding,) = found(manifest, [run for run in runs if run["outcome"]["status"] == "done"])
+    header, runs = opened(content)
+    (finding,) = found(header, [run for run in runs if run["outcome"]["status"] == "done"])
     assert "2 of 9 runs are missing" in finding and "start=outer" in finding
 
 
 def test_a_whole_suite_cannot_lose_a_method_unseen(content):
-    manifest, runs = opened(content)
-    (finding,) = found(manifest, [run for run in runs if run["spec"]["method"] != "fragile@1"])
+    header, runs = opened(content)
+    (finding,) = found(header, [run for run in runs if run["spec"]["method"] != "fragile@1"])
     assert "6 of 9 runs are missing" in finding
 
 
 def added(content, change):
     """Return the findings after a copy of a finished run with a changed spec was added."""
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     run = next(run for run in runs if where(run, problem="quadratic@1"))
-    return found(manifest, [*runs, renamed({**run, "spec": {**run["spec"], **change(run["spec"])}})])
+    return found(header, [*runs, renamed({**run, "spec": {**run["spec"], **change(run["spec"])}})])
 
 
 @pytest.mark.parametrize(
@@ -75,67 +81,83 @@ def test_what_is_added_is_named(content, change, word):
 
 
 def test_more_steps_for_all_runs_are_found(content):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     for run in runs:
         run["spec"]["training"]["steps"] = 9000
-    findings_ = found(manifest, [renamed(run) for run in runs])
+    findings_ = found(header, [renamed(run) for run in runs])
     assert any("are missing" in finding for finding in findings_)
     assert any("other training: steps" in finding for finding in findings_)
 
 
 def test_another_definition_of_the_suite_is_found(content):
-    manifest, runs = opened(content)
-    manifest["suites"][0]["definition"]["seeds"] = [0, 1, 2]
-    manifest["suites"][1]["definition"]["extra"] = 1
-    one, other = found(manifest, runs)
+    header, runs = opened(content)
+    header["suites"][0]["definition"]["seeds"] = [0, 1, 2]
+    header["suites"][1]["definition"]["extra"] = 1
+    one, other = found(header, runs)
     assert "different: seeds" in one and "different: extra" in other
 
 
 def test_an_unknown_suite_or_profile_is_found(content):
-    manifest, runs = opened(content)
-    manifest["suites"][0]["suite"] = "plains"
-    manifest["suites"][1]["profile"] = "easy"
-    findings_ = found(manifest, runs)
+    header, runs = opened(content)
+    header["suites"][0]["suite"] = "plains"
+    header["suites"][1]["profile"] = "easy"
+    findings_ = found(header, runs)
     assert len(findings_) == 2
     assert "plains is not one of the suites" in findings_[0] and "easy" in findings_[1]
 
 
 def test_a_sweep_of_a_method_that_is_not_submitted_is_found(content):
-    manifest, runs = opened(content)
-    manifest["suites"][0]["sweeps"]["ghost"] = [{}]
-    assert any("a sweep of ghost" in finding for finding in found(manifest, runs))
+    header, runs = opened(content)
+    header["suites"][0]["sweeps"]["ghost"] = [{}]
+    assert any("a sweep of ghost" in finding for finding in found(header, runs))
 
 
 @pytest.mark.parametrize(
     ("problem", "metric", "value", "word"),
     [
-        ("two-wells@1", "accuracy", 101.0, "outside [0, 100]"),
-        ("two-wells@1", "distance_to_optimum", -1.0, "outside [0"),
         ("two-wells@1", "loss/wells", -0.5, "below the lower bound"),
         ("quadratic@1", "loss/quadratic", -1e9, "below the lower bound"),
         ("quadratic@1", "bonus", 1.0, "only some of its finished runs"),
     ],
 )
 def test_impossible_numbers_are_found(content, problem, metric, value, word):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     run = next(run for run in runs if where(run, problem=problem, method="unit-sum@1"))
     run["outcome"]["metrics"][metric] = value
-    assert any(metric in finding and word in finding for finding in found(manifest, runs))
+    assert any(metric in finding and word in finding for finding in found(header, runs))
+
+
+def test_a_value_outside_the_range_that_its_problem_declares_is_found(bundle):
+    class Measured:
+        def metrics(self):
+            return (
+                Metric("accuracy", "test accuracy", unit="%", range=(0.0, 100.0)),
+                Metric("gap", "gap", range=(0.0, math.inf)),
+            )
+
+    metrics = {"accuracy": 101.0, "gap": -1e-3, "undeclared": -1e9}
+    record = replace(bundle.records[0], outcome=Outcome("done", metrics=metrics))
+    assert dict(out_of_range(record, declared(Measured()))) == {
+        "accuracy": "a value outside [0, 100]",
+        "gap": "a value outside [0, inf]",
+    }
+    inside = replace(record, outcome=Outcome("done", metrics={"accuracy": 100.0, "gap": 0.0}))
+    assert not list(out_of_range(inside, declared(Measured())))
 
 
 def test_a_missing_metric_is_found(content):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     for run in runs:
         run["outcome"]["metrics"].pop("loss/wells", None)
         run["outcome"]["metrics"].pop("secondary", None)
-    findings_ = found(manifest, runs)
+    findings_ = found(header, runs)
     assert any("the suite's metric loss/wells is missing" in finding for finding in findings_)
     assert any("the suite's metric secondary is missing" in finding for finding in findings_)
 
 
 def test_a_finished_run_with_fewer_steps_is_found(content):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     run = next(run for run in runs if run["outcome"]["status"] == "done")
     run["outcome"]["timings"]["steps"] = 10.0
-    (finding,) = found(manifest, runs)
+    (finding,) = found(header, runs)
     assert "did not take its" in finding

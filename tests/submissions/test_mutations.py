@@ -6,8 +6,9 @@ from copy import deepcopy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mobench.store.validation import shown
 from mobench.submissions import BundleError, findings, parse_bundle
-from mobench.submissions.text import is_plain, shown
+from mobench.submissions.accepted import is_plain
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 few = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -85,25 +86,25 @@ def odd():
 @few
 @given(data=st.data())
 def test_a_changed_run_with_fitting_checksums_never_breaks_the_checks(content, data):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     number = data.draw(st.integers(0, len(runs) - 1))
     for _ in range(data.draw(st.integers(1, 3))):
         mutate(data, runs[number])
     if data.draw(st.booleans()) and "spec" in runs[number]:
         runs[number] = renamed(runs[number])
         runs = in_order(runs)
-    found = parsed(sealed(manifest, runs))
+    found = parsed(sealed(header, runs))
     if found is not None:
         assert all(is_plain(text) for text in findings(found))
 
 
 @few
 @given(data=st.data())
-def test_a_changed_manifest_with_fitting_checksums_never_breaks_the_checks(content, data):
-    manifest, runs = opened(content)
+def test_a_changed_header_with_fitting_checksums_never_breaks_the_checks(content, data):
+    header, runs = opened(content)
     for _ in range(data.draw(st.integers(1, 3))):
-        mutate(data, manifest)
-    found = parsed(sealed(manifest, runs))
+        mutate(data, header)
+    found = parsed(sealed(header, runs))
     if found is not None:
         assert all(is_plain(text) for text in findings(found))
         assert is_plain(found.by + found.contact + found.notes)
@@ -112,17 +113,17 @@ def test_a_changed_manifest_with_fitting_checksums_never_breaks_the_checks(conte
 @few
 @given(data=st.data())
 def test_a_changed_metric_never_passes_without_new_checksums(content, data):
-    from mobench.submissions.packing import pack
+    from mobench.submissions.bundle_file import pack
 
     from .tampering import spell
 
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     run = data.draw(st.sampled_from([run for run in runs if run["outcome"]["metrics"]]))
     name = data.draw(st.sampled_from(sorted(run["outcome"]["metrics"])))
     value = data.draw(st.floats(-1e9, 1e9))
     same = json.dumps(value) == json.dumps(run["outcome"]["metrics"][name])
     run["outcome"]["metrics"][name] = value
-    found = parsed(pack(b"".join(spell(item) + b"\n" for item in [manifest, *runs])))
+    found = parsed(pack(b"".join(spell(item) + b"\n" for item in [header, *runs])))
     assert (found is not None) == same
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from mobench.errors import UserError
 from mobench.submissions import BundleError, find_bundles, limits, parse_bundle, read_bundle
-from mobench.submissions.packing import pack
-from mobench.submissions.text import is_plain
+from mobench.submissions.accepted import is_plain
+from mobench.submissions.bundle_file import pack
 from tests.submissions.tampering import in_order, opened, renamed, sealed, spell
 
 
@@ -27,7 +27,7 @@ def refused(content, *words):
 
 
 def change(path, value):
-    """Return a function that sets a field deep inside a run or manifest."""
+    """Return a function that sets a field deep inside a run or header."""
 
     def apply(data):
         for key in path[:-1]:
@@ -45,45 +45,66 @@ RUNS = {
     "a metric as text": (change(["outcome", "metrics", "x"], "1.0"), "finite number"),
     "a metric as truth": (change(["outcome", "metrics", "x"], True), "finite number"),
     "a metric as null": (change(["outcome", "metrics", "x"], None), "finite number"),
-    "a huge metric": (change(["outcome", "metrics", "x"], 1e200), "beyond"),
-    "a huge whole number": (change(["outcome", "backward_passes"], 10**17), "beyond"),
+    "a huge metric": (change(["outcome", "metrics", "x"], 1e200), "1e+150 or less"),
+    "a huge whole number": (
+        change(["outcome", "backward_passes"], 10**17),
+        "backward_passes is 100000000000000000, not",
+    ),
     "negative passes": (change(["outcome", "backward_passes"], -1), "backward_passes"),
-    "a negative time": (change(["outcome", "timings", "seconds"], -1.0), "from 0"),
-    "a status of its own": (change(["outcome", "status"], "best"), "done or failed"),
-    "done with an error": (change(["outcome", "error"], "x"), "null for a finished run"),
-    "no metrics at all": (change(["outcome", "metrics"], {}), "metrics"),
+    "a negative time": (change(["outcome", "timings", "seconds"], -1.0), "0 or more"),
+    "a status of its own": (change(["outcome", "status"], "best"), "'done' or 'failed'"),
+    "done with an error": (change(["outcome", "error"], "x"), "a finished run, with metrics and no error"),
+    "no metrics at all": (change(["outcome", "metrics"], {}), "a finished run, with metrics"),
     "an unknown field": (change(["outcome", "pickle"], "gANL"), "pickle is not a known field"),
     "metrics as list": (change(["outcome", "metrics"], []), "not an object"),
-    "an unknown curve": (change(["outcome", "history"], {"step": [0], "weights": [[1.0]]}), "curves"),
+    "an unknown curve": (
+        change(["outcome", "history"], {"step": [0], "weights": [[1.0]]}),
+        "weights is not a known field",
+    ),
     "uneven curves": (change(["outcome", "history"], {"step": [0, 1], "point": [[1.0]]}), "length"),
-    "text in a curve": (change(["outcome", "history"], {"step": [0], "point": [["x"]]}), "numbers"),
+    "text in a curve": (
+        change(["outcome", "history"], {"step": [0], "point": [["x"]]}),
+        "point[0][0] is 'x', not a finite number",
+    ),
     "a diagnostic as number": (change(["outcome", "diagnostics", "active"], 1.0), "not an object"),
     "an environment that is not there": (change(["environment"], 7), "environment"),
     "a suite that is not there": (change(["suites"], [9]), "suites"),
+    "no suite": (change(["suites"], []), "suites has 0 entries"),
+    "steps without a curve": (change(["outcome", "history"], {"step": [0]}), "steps without curves"),
+    "a step that is no whole number": (change(["outcome", "history"], {"step": [0.0], "point": [None]}), "step[0]"),
+    "a point with four numbers": (
+        change(["outcome", "history"], {"step": [0], "point": [[0.0] * 4]}),
+        "the limit is 3",
+    ),
+    "half a diagnostic": (change(["outcome", "diagnostics", "active"], {"mean": 1.0}), "has 1 entries"),
+    "no seconds": (change(["outcome", "timings"], {"steps": 1.0}), "has no seconds"),
+    "a time in other digits": (change(["started"], "٢٠٢٦-01-31T12:00:00Z"), "a time in UTC"),
+    "a whole number as metric": (change(["outcome", "metrics", "x"], 1), "canonical"),
+    "a missing null": (lambda run: run["memory"].pop("device_bytes"), "canonical"),
     "a suite twice": (change(["suites"], [0, 0]), "repetition"),
     "a false id": (change(["id"], "0" * 64), "is not that of its spec"),
-    "an id of another type": (change(["id"], {"a": []}), "is not that of its spec"),
+    "an id of another type": (change(["id"], {"a": []}), "id is an object, not a text"),
     "a time with markup": (change(["started"], "<b>now</b>"), "a time in UTC"),
-    "deep nesting": (change(["memory"], eval("[" * 40 + "]" * 40)), "nested deeper"),
+    "deep nesting": (change(["memory"], eval("[" * 40 + "]" * 40)), "memory is a list, not an object"),
     "memory without a field": (change(["memory"], {"runs": 1}), "is missing"),
 }
 SPECS = {
-    "an upper-case method": (change(["method"], "Unit-Sum@1"), "small letters"),
-    "a method with markup": (change(["method"], "<b>x</b>@1"), "small letters"),
-    "a method with a path": (change(["method"], "../../etc@1"), "small letters"),
-    "a method of another manifest": (change(["method"], "other@1"), "not in the manifest"),
-    "another source": (change(["sources"], {"method": "0" * 64}), "its source is not the one"),
-    "a problem's source": (change(["sources"], {"problem": "0" * 64}), "is not accepted"),
+    "an upper-case method": (change(["method"], "Unit-Sum@1"), "Unit-Sum@1 is not in the header"),
+    "a method with markup": (change(["method"], "<b>x\x1b</b>@1"), "<b>x\\x1b</b>@1 is not in the header"),
+    "a method with a path": (change(["method"], "../../etc@1"), "not in the header"),
+    "a method of another header": (change(["method"], "other@1"), "not in the header"),
+    "another source": (change(["sources"], {"method": "0" * 64}), "its sources are not those"),
+    "a problem's source": (change(["sources"], {"problem": "0" * 64}), "its sources are not those"),
     "an unknown problem": (change(["problem"], "easy@1"), "does not ship"),
     "a negative seed": (change(["seed"], -1), "seed"),
     "a seed as text": (change(["seed"], "0"), "seed"),
     "an override in a setting": (change(["problem_settings", "start"], "up\u202eper"), "invisible"),
     "a newline in a setting": (change(["method_settings", "note"], "a\nb"), "control"),
-    "a nested setting": (change(["method_settings", "note"], {"a": 1}), "not a setting"),
+    "a nested setting": (change(["method_settings", "note"], {"a": 1}), "note is an object"),
     "a setting's name with markup": (change(["method_settings", "<b>"], 1.0), "setting's name"),
     "another format": (change(["format"], 2), "format"),
 }
-MANIFESTS = {
+HEADERS = {
     "another kind": (change(["kind"], "zip"), "kind"),
     "a later schema": (change(["schema"], 2), "schema"),
     "an empty name": (change(["by"], "  "), "by is empty"),
@@ -93,9 +114,13 @@ MANIFESTS = {
     "a zero-width space": (change(["contact"], "a\u200bb"), "invisible"),
     "a name as list": (change(["by"], ["Ada"]), "not a text"),
     "no suite": (change(["suites"], []), "suite"),
-    "a suite's name with a path": (change(["suites", 0, "suite"], "../plane"), "suite's name"),
-    "a profile's name with markup": (change(["suites", 0, "profile"], "<p>"), "profile's name"),
+    "a suite's name with a path": (change(["suites", 0, "suite"], "../plane"), "not the name of a suite"),
+    "a profile's name with markup": (change(["suites", 0, "profile"], "<p>"), "profile is '<p>', not the name"),
     "an override in the definition": (change(["suites", 0, "definition", "\u202e"], 1), "invisible"),
+    "a deep definition": (change(["suites", 0, "definition", "x"], eval("[" * 40 + "]" * 40)), "nested deeper"),
+    "a huge number in the definition": (change(["suites", 0, "definition", "x"], 2**60), "within"),
+    "a long text about the hardware": (change(["environments", 0, "hardware", "cpu"], "x" * 201), "201 characters"),
+    "more entries than allowed": (change(["sources"], {str(i): 1 for i in range(20)}), "20 entries; the limit is 16"),
     "a configuration twice": (change(["suites", 0, "sweeps", "unit-sum"], [{"a": 1}, {"a": 1}]), "twice"),
     "an empty sweep": (change(["suites", 0, "sweeps", "unit-sum"], []), "sweep"),
     "a shipped name": (change(["methods", 0, "name"], "pcd"), "shipped method pcd"),
@@ -108,7 +133,7 @@ MANIFESTS = {
         change(["methods", 0], {"name": "mine", "version": 1, "source": None}),
         "states no hash",
     ),
-    "a method twice": (lambda manifest: manifest["methods"].append(manifest["methods"][0]), "once"),
+    "a method twice": (lambda header: header["methods"].append(header["methods"][0]), "a method twice"),
     "a source with another hash": (change(["sources"], {"0" * 64: "import os"}), "another sha256"),
     "code with an override": (change(["sources"], {"0" * 64: "a\u202eb"}), "invisible"),
     "a version as object": (change(["environments", 0, "versions", "torch"], {}), "not a text"),
@@ -119,27 +144,27 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_bad_run_is_refused(content, name):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     apply, word = RUNS[name]
     done = next(number for number, run in enumerate(runs) if run["outcome"]["status"] == "done")
     apply(runs[done])
-    refused(sealed(manifest, runs), f"line {done + 2}", word)
+    refused(sealed(header, runs), f"line {done + 2}", word)
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_a_bad_spec_is_refused_although_its_id_fits(content, name):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     apply, word = SPECS[name]
     apply(runs[0]["spec"])
-    refused(sealed(manifest, in_order([renamed(runs[0]), *runs[1:]])), "line ", word)
+    refused(sealed(header, in_order([renamed(runs[0]), *runs[1:]])), "line ", word)
 
 
-@pytest.mark.parametrize("name", MANIFESTS)
-def test_a_bad_manifest_is_refused(content, name):
-    manifest, runs = opened(content)
-    apply, word = MANIFESTS[name]
-    apply(manifest)
-    refused(sealed(manifest, runs), word)
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_bad_header_is_refused(content, name):
+    header, runs = opened(content)
+    apply, word = HEADERS[name]
+    apply(header)
+    refused(sealed(header, runs), word)
 
 
 @pytest.mark.parametrize(
@@ -163,13 +188,13 @@ def test_a_bad_manifest_is_refused(content, name):
     ],
     ids=range(15),
 )
-def test_what_is_no_manifest_is_refused(text):
-    refused(pack(text + b"\n"), "the manifest (line 1)")
+def test_what_is_no_header_is_refused(text):
+    refused(pack(text + b"\n"), "the header (line 1)")
 
 
 def test_a_number_with_two_spellings_is_refused(content):
-    manifest, runs = opened(content)
-    text = gzip.decompress(sealed(manifest, runs))
+    header, runs = opened(content)
+    text = gzip.decompress(sealed(header, runs))
     first, second = text.split(b"\n")[:2]
     refused(pack(text.replace(second, second.replace(b'"backward_passes":0', b'"backward_passes":-0'))), "canonical")
     refused(pack(text.replace(first, first.replace(b'"schema":1', b'"schema":1.0'))), "line 1")
@@ -187,26 +212,26 @@ def test_a_number_with_two_spellings_is_refused(content):
     ids=["twice", "reversed", "rotated"],
 )
 def test_runs_twice_or_out_of_order_are_refused(content, spoil):
-    manifest, runs = opened(content)
-    refused(sealed(manifest, spoil(runs)), "run")
+    header, runs = opened(content)
+    refused(sealed(header, spoil(runs)), "run")
 
 
 def test_an_altered_metric_is_caught_by_the_checksum(content):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     altered = deepcopy(runs)
     done = next(run for run in altered if run["outcome"]["status"] == "done")
     done["outcome"]["metrics"]["secondary_progress"] += 1e-15
-    lines = b"".join(spell(item) + b"\n" for item in [manifest, *altered])
+    lines = b"".join(spell(item) + b"\n" for item in [header, *altered])
     refused(pack(lines), "checksum of its runs")
 
 
-def test_an_altered_manifest_is_caught_by_its_checksum(content):
-    manifest, runs = opened(content)
-    lines = b"".join(spell(item) + b"\n" for item in [{**manifest, "by": "Eve"}, *runs])
+def test_an_altered_header_is_caught_by_its_checksum(content):
+    header, runs = opened(content)
+    lines = b"".join(spell(item) + b"\n" for item in [{**header, "by": "Eve"}, *runs])
     refused(pack(lines), "its checksum does not fit")
 
 
-def test_runs_too_few_or_too_many_for_the_manifest_are_refused(content):
+def test_runs_too_few_or_too_many_for_the_header_are_refused(content):
     text = gzip.decompress(content)
     lines = text.splitlines(keepends=True)
     refused(pack(b"".join(lines[:-1])), "14 of the 15 runs")

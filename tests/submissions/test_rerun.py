@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from mobench.core.metric import Metric
+from mobench.core.outcome import Outcome
 from mobench.errors import UserError
 from mobench.submissions import findings, parse_bundle
-from mobench.submissions.comparison import differences, same_setup
-from mobench.submissions.plugin_files import plugin_files
-from mobench.submissions.rerun import CHEAP_SECONDS, draw, rerun
+from mobench.submissions.collecting import plugin_files
+from mobench.submissions.rerun import CHEAP_SECONDS, differences, draw, rerun, same_setup
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 
@@ -50,22 +51,22 @@ def test_the_seed_says_which_runs_are_drawn(bundle):
     ids=["metric", "new metric", "lost metric", "diagnostic", "curve", "cost", "status"],
 )
 def test_a_forged_run_with_fitting_checksums_differs_from_the_repeated_one(content, bundle, change, word):
-    manifest, runs = opened(content)
+    header, runs = opened(content)
     number = next(
         number
         for number, run in enumerate(runs)
         if run["outcome"]["status"] == "done" and "x" in run["outcome"]["metrics"]
     )
     change(runs[number]["outcome"])
-    forged = parse_bundle("forged.jsonl.gz", sealed(manifest, runs)).records[number]
-    found = differences(forged, bundle.records[number], exact=True)
+    forged = parse_bundle("forged.jsonl.gz", sealed(header, runs)).records[number]
+    found = differences(forged, bundle.records[number], {}, exact=True)
     assert any(word in text for text in found)
-    assert differences(bundle.records[number], bundle.records[number], exact=True) == []
+    assert differences(bundle.records[number], bundle.records[number], {}, exact=True) == []
 
 
 def test_only_what_says_it_was_cheap_is_repeated_and_within_the_tolerance_elsewhere(content, files):
-    manifest, runs = opened(content)
-    manifest["environments"][0]["versions"]["torch"] = "1.0"
+    header, runs = opened(content)
+    header["environments"][0]["versions"]["torch"] = "1.0"
     for run in runs:
         start, outcome = run["spec"]["problem_settings"].get("start"), run["outcome"]
         outcome["history"] = {}
@@ -73,7 +74,7 @@ def test_only_what_says_it_was_cheap_is_repeated_and_within_the_tolerance_elsewh
             outcome["timings"]["seconds"] = CHEAP_SECONDS + 1
         else:
             outcome["metrics"]["x"] *= {"upper": 1.005, "outer": 1.0, "lower": 1.02}[start]
-    bundle = parse_bundle("elsewhere.jsonl.gz", sealed(manifest, runs))
+    bundle = parse_bundle("elsewhere.jsonl.gz", sealed(header, runs))
     again = rerun(bundle, sample=99, seed=0, files=files, jobs=0)
     assert (again.possible, again.exact, again.close) == (3, 0, 2)
     (finding,) = again.findings
@@ -81,15 +82,23 @@ def test_only_what_says_it_was_cheap_is_repeated_and_within_the_tolerance_elsewh
     assert again.obstacles == (f"12 runs took longer than {CHEAP_SECONDS:g} s",)
 
 
-def test_accuracies_on_another_setup_may_differ_by_three_points(bundle):
-    record = bundle.records[0]
+@pytest.mark.parametrize(
+    ("unit", "value", "exact", "agrees"),
+    [
+        ("%", 53.5, False, True),
+        ("%", 53.6, False, False),
+        ("%", 50.000001, True, False),
+        ("", 50.5, False, True),
+        ("", 50.6, False, False),
+    ],
+)
+def test_percentages_on_another_setup_may_differ_by_three_points_more(bundle, unit, value, exact, agrees):
+    metrics = {"accuracy@90": Metric("accuracy@90", "accuracy", unit=unit)}
 
-    def with_accuracy(value):
-        return replace(record, outcome=replace(record.outcome, metrics={"accuracy@90": value}))
+    def measured(accuracy):
+        return replace(bundle.records[0], outcome=Outcome("done", metrics={"accuracy@90": accuracy}))
 
-    assert not differences(with_accuracy(50.0), with_accuracy(52.9), exact=False)
-    assert differences(with_accuracy(50.0), with_accuracy(54.0), exact=False)
-    assert differences(with_accuracy(50.0), with_accuracy(50.000001), exact=True)
+    assert (differences(measured(50.0), measured(value), metrics, exact=exact) == []) == agrees
 
 
 def test_the_setup_is_versions_processor_and_device(bundle):
@@ -120,9 +129,9 @@ def test_source_inside_a_bundle_is_never_run(folder, content, tmp_path):
     code = f"open({str(tmp_path / 'ran')!r}, 'w')\n"
     digest = hashlib.sha256(code.encode()).hexdigest()
     text = json.dumps(opened(content)).replace(opened(content)[0]["methods"][0]["source"], digest)
-    manifest, runs = json.loads(text)
-    manifest["sources"] = {digest: code}
-    evil = parse_bundle("evil.jsonl.gz", sealed(manifest, in_order([renamed(run) for run in runs])))
+    header, runs = json.loads(text)
+    header["sources"] = {digest: code}
+    evil = parse_bundle("evil.jsonl.gz", sealed(header, in_order([renamed(run) for run in runs])))
     assert findings(evil) == []
     assert evil.sources == {digest: code}
     assert rerun(evil, sample=5, seed=0, files=plugin_files([str(folder)]), jobs=0).exact == 0
@@ -135,8 +144,8 @@ def test_a_file_that_defines_something_else_is_an_obstacle(content, tmp_path):
     for name, word in (("empty", "does not define"), ("broken", "fails on import")):
         digest = hashlib.sha256((tmp_path / f"{name}.py").read_bytes()).hexdigest()
         text = json.dumps(opened(content)).replace(opened(content)[0]["methods"][0]["source"], digest)
-        manifest, runs = json.loads(text)
-        bundle = parse_bundle("b.jsonl.gz", sealed(manifest, in_order([renamed(run) for run in runs])))
+        header, runs = json.loads(text)
+        bundle = parse_bundle("b.jsonl.gz", sealed(header, in_order([renamed(run) for run in runs])))
         again = rerun(bundle, sample=5, seed=0, files=plugin_files([str(tmp_path)]), jobs=0)
         assert again.exact == 0 and all(word in text for text in again.obstacles)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from mobench.core.outcome import Outcome
 from mobench.scoring.results_table import results_table
 from mobench.store.folder import Store
-from mobench.store.record import Environment, Outcome, PeakMemory, RunRecord
+from mobench.store.record import Environment, PeakMemory, RunRecord
 
 from . import Kernel, built_once
 from .runner import tiny_plan

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from mobench.cli import main
+from mobench.core.outcome import Outcome
 from mobench.core.registry import find_method, find_problem
 from mobench.core.resources import Resources
 from mobench.core.spec import RunSpec
-from mobench.store.record import Outcome
 from mobench.training.loop import train
 from mobench.training.optimizer import Training
 

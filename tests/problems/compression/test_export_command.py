@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from mobench.core.outcome import Outcome
 from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
 from mobench.problems.compression import data, export
@@ -18,7 +19,7 @@ from mobench.problems.compression.evaluation import accuracy
 from mobench.problems.compression.export_run import rebuilt
 from mobench.running.executor import execute
 from mobench.store.folder import Store
-from mobench.store.record import Outcome, RunRecord
+from mobench.store.record import RunRecord
 from mobench.training.optimizer import Training
 from tests.problems.compression.runs import mobench, spec, trained
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from mobench.core.outcome import Outcome
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.problems.compression import proximal
@@ -19,7 +20,6 @@ from mobench.problems.compression.networks import penalised
 from mobench.problems.compression.task import CompressionTask
 from mobench.running.executor import execute
 from mobench.store.folder import Store
-from mobench.store.record import Outcome
 from mobench.training.loop import Group, Member, train
 from tests.problems.compression.runs import few_steps, machine, one_thread, spec, trained
 

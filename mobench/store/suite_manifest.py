@@ -5,28 +5,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import orjson
 from filelock import FileLock
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from mobench.errors import UserError
 from mobench.store.atomic import write_atomically
+from mobench.store.validation import complaint
 
 if TYPE_CHECKING:
     from mobench.planning.suite import Suite
 
-SCHEMA = 1
 _SUITE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PROFILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
-class Manifest:
+class SuiteManifest:
     """The runs of one suite under one profile."""
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    schema: Literal[1]
     suite: str
     profile: str
     definition: dict[str, Any]
@@ -35,32 +39,32 @@ class Manifest:
     """Run ids in sorted order."""
 
     @classmethod
-    def read(cls, path: Path) -> Manifest:
+    def read(cls, path: Path) -> SuiteManifest:
         """Restore a manifest; what is no manifest is an error that names the file."""
         try:
-            data = orjson.loads(path.read_bytes())
-            if data["schema"] != SCHEMA:
-                raise ValueError(f"its schema is {data['schema']}; this mobench reads schema {SCHEMA}")
-            return cls(data["suite"], data["profile"], data["definition"], tuple(data["runs"]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path} is not a whole manifest: {error}; move it away and plan again") from error
+            return _MANIFEST.validate_python(orjson.loads(path.read_bytes()))
+        except ValueError as error:
+            reason = complaint(error) if isinstance(error, ValidationError) else str(error)
+            raise UserError(f"{path} is not a whole manifest: {reason}; move it away and plan again") from error
+
+
+_MANIFEST = TypeAdapter(SuiteManifest)
 
 
 def add_runs(folder: Path, suite: Suite, ids: Iterable[str]) -> None:
     """Add `ids` to the suite's manifest; several processes may do so at once."""
     path = _path(folder, suite.name, suite.profile)
     folder.mkdir(parents=True, exist_ok=True)
-    definition = json.loads(json.dumps(asdict(suite), default=str))
+    definition = json.loads(json.dumps(vars(suite), default=vars))
     with FileLock(path.with_name(f".{path.name}.lock")):
-        known = Manifest.read(path).runs if path.exists() else ()
-        manifest = Manifest(suite.name, suite.profile, definition, tuple(sorted({*known, *ids})))
-        text = json.dumps({"schema": SCHEMA, **asdict(manifest)}, indent=1)
-        write_atomically(path, text.encode(), sync=True)
+        known = SuiteManifest.read(path).runs if path.exists() else ()
+        manifest = SuiteManifest(1, suite.name, suite.profile, definition, tuple(sorted({*known, *ids})))
+        write_atomically(path, json.dumps(vars(manifest), indent=1).encode(), sync=True)
 
 
-def read_all(folder: Path) -> list[Manifest]:
+def read_all(folder: Path) -> list[SuiteManifest]:
     """Return every manifest in `folder`, sorted by suite and profile."""
-    found = [Manifest.read(path) for path in folder.glob("[!.]*.json")]
+    found = [SuiteManifest.read(path) for path in folder.glob("[!.]*.json")]
     return sorted(found, key=lambda manifest: (manifest.suite, manifest.profile))
 
 

@@ -109,7 +109,7 @@ def _notes(found: Standings, listed: Sequence[Contest]) -> list[str]:
     notes = [
         f"A contest is one problem instance, decided by {metrics}; every suite counts the same. In brackets: 95 % "
         "bootstrap interval of the mean rank.",
-        "A win or loss is a pair that the seeds tell apart; all else is a tie. Whoever failed is ranked last there.",
+        "A win or loss is a pair that the seeds tell apart; all else is a tie. A failed method is ranked last there.",
     ]
     if found.friedman_p is not None:
         verdict = (

@@ -91,7 +91,7 @@ def _machines(graphs: Path, index: Mapping[str, Any]) -> Iterator[Machine]:
 
 
 def _machine_name(parts: Sequence[str]) -> str:
-    """Name the processor; a host's name and the interpreter's path, which asv also has, are nobody's business."""
+    """Name the processor; asv also has the host's name and the interpreter's path, which are not published."""
     facts = dict(part.split("-", 1) for part in parts if "-" in part)
     cores = facts.get("num_cpu", "")
     return facts.get("cpu", "unknown processor") + (f", {cores} cores" if cores else "")

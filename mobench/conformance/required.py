@@ -154,8 +154,8 @@ def inputs(subject: Subject) -> Verdict:
         watcher = Watcher(scene)
         advance(subject.started(k), scene, watcher=watcher)
         if watcher.modified():
-            return _failed("what the step hands out is modified in place")
-    return _passed("what the step hands out is not modified")
+            return _failed("the losses, bounds or Gram matrix of the step are modified in place")
+    return _passed("losses, bounds and Gram matrix of the step are not modified")
 
 
 def _identical(one: list[Vector], other: list[Vector]) -> bool:

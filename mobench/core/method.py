@@ -88,7 +88,7 @@ class Step:
         self.iteration = iteration
         """How many steps of this run came before."""
         self.total_steps = total_steps
-        """How many steps the run will have in all, None where nobody knows."""
+        """How many steps the run will have in all, None where it is not known."""
         self.notes: dict[str, Any] = {}
         """Diagnostics the method left with `note`."""
         self.gradient_seconds = 0.0

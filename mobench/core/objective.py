@@ -1,7 +1,7 @@
 """A loss is a tensor with a graph, or a value that knows its own gradient.
 
 The gradient of a task loss needs autograd. That of a penalty does not: the subgradient of ℓ1, group
-lasso or a nuclear norm is a closed form of the weights. Such an objective hands out its gradient one
+lasso or a nuclear norm is a closed form of the weights. Such an objective returns its gradient one
 parameter tensor at a time, so that its K×n row is never stored and no second graph is built.
 """
 

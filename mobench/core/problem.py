@@ -40,7 +40,7 @@ class Problem(Described, ABC):
     id: ClassVar[str] = ""
     """Name and version, e.g. `double-well@1`. A changed definition is a new version, never an edit."""
     export_options: ClassVar[dict[str, Setting]] = {}
-    """What `export` can be told, by name."""
+    """The options of `export`, by name."""
 
     @classmethod
     def label(cls) -> str:
@@ -78,10 +78,7 @@ class Problem(Described, ABC):
         return None
 
     def prepare(self) -> None:
-        """See to it, once and before the first run starts, that all its runs can: data there and whole.
-
-        What a person must mend is raised as `UserError`; then nothing is run.
-        """
+        """Check before the first run that all data is present; raise `UserError` if a user must act."""
 
     def export(
         self, tensors: Mapping[str, torch.Tensor], metrics: Mapping[str, float], out: Path, options: Mapping[str, Any]

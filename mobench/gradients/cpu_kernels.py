@@ -26,7 +26,7 @@ _MOST = 3
 
 
 def products(vectors: Sequence[Tensor]) -> Matrix | None:
-    """Return the lower triangle of the inner products of two or three flat vectors, None if torch is to do it.
+    """Return the lower triangle of the inner products of two or three flat vectors, or None to fall back to torch.
 
     Added in float32 over short runs and in float64 over these; the same for any number of threads.
     """
@@ -44,7 +44,7 @@ def products(vectors: Sequence[Tensor]) -> Matrix | None:
 
 
 def add_in_place(total: Tensor, factor: float, terms: Sequence[tuple[Tensor, float]]) -> bool:
-    """Write `factor · total + Σ_i w_i v_i` into `total`; False, and nothing done, if torch is to do it."""
+    """Write `factor · total + Σ_i w_i v_i` into `total`; return False, with nothing done, to fall back to torch."""
     if not terms or not all(_suits(vector, total) for vector in (total, *(vector for vector, _ in terms))):
         return False
     from mobench.gradients import compiled_loops

@@ -42,8 +42,8 @@ def on_device(found: Environment, device: str) -> Environment:
 def revision(package: Path) -> dict[str, Any] | None:
     """Return commit and dirty flag of the git checkout that tracks `package`, if there is one.
 
-    An installed copy that merely lies inside somebody's repository is not tracked by it, so its
-    commit is not ours. Only changes of Python and YAML files count as dirty: results do not.
+    An installed copy inside another repository is not tracked by it, so that repository's commit is
+    not ours. Only changes of Python and YAML files count as dirty: results do not.
     """
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
         return None

@@ -1,4 +1,4 @@
-"""Run groups of runs in this process or in worker processes, so that a bad run costs itself alone."""
+"""Run groups of runs in this process or in worker processes, so that a run that crashes fails alone."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Attempt:
 
 
 class _Execution:
-    """The queue of jobs and what became of those taken from it."""
+    """The queue of jobs and the results so far."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""The process that worker processes are forked from: torch loaded, one thread, deaf to Ctrl-C.
+"""The process that worker processes are forked from: torch is loaded, it has one thread, and it ignores Ctrl-C.
 
-It needs no signal to end: it goes when the process that started it and all workers are gone.
+It ends by itself when the process that started it and all workers are gone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def scratch() -> tempfile.TemporaryDirectory[str]:
 def start() -> Path | None:
     """Start the fork server and return at once; it takes seconds to load torch.
 
-    Returns the file that appears when it is ready; None if somebody else had started one before.
+    Returns the file that appears when it is ready; None if a server was running before.
     """
     if _server_id() is not None:
         return None
@@ -52,7 +52,7 @@ def is_ready() -> bool:
 
 
 def abandon() -> None:
-    """Kill a server that is still loading, so that nobody has to wait for its end."""
+    """Kill a server that is still loading, so that nothing waits for its end."""
     server = _server_id()
     if server is not None and not is_ready():
         os.kill(server, signal.SIGKILL)

@@ -20,7 +20,7 @@ class Interruption:
 
     Only the first signal counts: an impatient second one cannot break what the first one started.
     A signal that the process was told to ignore (`nohup`) stays ignored. Outside of the main thread
-    Python allows no handlers, and signals stay with whoever runs the main thread.
+    Python allows no handlers, and signals are left to the main thread.
     """
 
     def __init__(self) -> None:

@@ -109,7 +109,7 @@ def perform(
 
 
 def perform_in_worker(job: Job, trace: Path) -> list[Summary] | Lost:
-    """Do a job in a worker process, leaving word in `trace` of how the process died, if it does."""
+    """Do a job in a worker process; if the process dies, `trace` says how."""
     _leave_traces(trace)
     return perform(job, nullcontext())
 
@@ -143,7 +143,7 @@ def _leave_traces(path: Path) -> None:
     """Write this process's id to `path`, and Python's stack when a fatal signal arrives.
 
     The file stays locked until the next job or the end of the process, whatever ends it; a free
-    lock tells the scheduling process that nobody is working any more.
+    lock tells the scheduling process that the worker is gone.
     """
     global _trace_file
     file = path.open("w", encoding="utf-8")

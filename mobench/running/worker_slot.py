@@ -23,7 +23,7 @@ from mobench.running import fork_server
 from mobench.running.worker import Job, Lost, Summary, perform_in_worker, start_worker
 
 FALSE_STARTS = 3
-"""So many times in a row may a process die before it takes up its job."""
+"""How many times in a row a process may die before it begins its job."""
 GRACE_SECONDS = 1.0
 """How long a result may be under way from a process that is gone."""
 
@@ -31,7 +31,7 @@ _serial = itertools.count()
 
 
 class WorkerStartError(RuntimeError):
-    """Worker processes die before they do anything."""
+    """Worker processes die before they begin their first job."""
 
 
 class Slot:

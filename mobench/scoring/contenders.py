@@ -1,4 +1,4 @@
-"""Who stands in a table and where: contenders made of methods, short names of problem instances."""
+"""Contenders, the rows of a table: methods, or forms of a method. And short names of problem instances."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
         return table
     settings = [setting.removeprefix("method.") for setting in split if setting in table]
     labels = instance_labels(table)
-    contended = table.assign(
+    named = table.assign(
         contender=[_contender(row, settings) for row in table.to_dict("records")],
         instance_label=table["instance"].map(labels),
     )
     places = {instance: place for place, instance in enumerate(labels)}
-    return contended.sort_values("instance", key=lambda column: column.map(places), kind="stable", ignore_index=True)
+    return named.sort_values("instance", key=lambda column: column.map(places), kind="stable", ignore_index=True)
 
 
 def instance_labels(table: pd.DataFrame) -> dict[str, str]:

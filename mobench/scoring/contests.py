@@ -7,10 +7,10 @@ The value of a contest, per seed and contender, is the first that the instance h
 3. the suite's first metric, if its problem declares which way it is better. The configuration is chosen by the
    metric itself, since there is no other data.
 
-A contender enters a suite with its first stored run there, and then it has entered all of the suite: a seed or
-an instance without a finished run is NaN, be it failed or never run, so that nobody gains by leaving out what is
-hard. What fewer than half of the suite's contenders ran (an extra seed, an extra instance) is somebody's
-experiment and no part of the contest.
+A contender enters a suite with its first stored run there, and then it has entered all of the suite: a seed or an
+instance without a finished run is NaN, whether it failed or was never run, so that no method gains by leaving out
+what is hard. What fewer than half of the suite's contenders ran (an extra seed, an extra instance) is an experiment
+of its own and no part of the contest.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class MetricCatalog:
     """The columns that some problems and methods declare, by name, and the engine's own.
 
     Where two problems declare one name differently, the first counts; `MetricCatalog([problem])` is what one of them
-    says. `name in catalog` tells whether anybody declares a column; one that nobody does is labelled by its name.
+    says. `name in catalog` says whether a column is declared; one that is not is labelled by its name.
     """
 
     def __init__(self, problems: Iterable[Problem] = (), methods: Iterable[type[Method]] | None = None) -> None:

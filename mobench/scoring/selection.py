@@ -10,7 +10,7 @@ data) of that configuration is reported. With `select` = `value` this is selecti
 - The best method and all that the seeds cannot tell from it are marked. Values are paired by seed and
   compared by a t-interval of their differences: unlike the bootstrap it keeps its level at three seeds.
   With fewer seeds nothing is marked. A method whose chosen configuration lacks a seed is never marked, so
-  that nobody gains by failing on hard seeds.
+  that no method gains by failing on hard seeds.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def standings(contests: Sequence[Contest]) -> Standings:
     friedman = friedman_p_value(scores)
     difference = critical_difference(len(names), len(scores))
     means = scores.mean(axis=0) if len(scores) else np.empty(0)
-    told = difference if friedman is None or friedman < LEVEL else None
-    groups = cliques(means.tolist(), told)
+    threshold = difference if friedman is None or friedman < LEVEL else None
+    groups = cliques(means.tolist(), threshold)
     low, high = _intervals(ranked.contests, ranks, means)
     places = {name: (means[i], low[i], high[i]) for i, name in enumerate(names)}
     return Standings(
@@ -86,8 +86,8 @@ def outcome(contest: Contest, first: str, second: str) -> int:
     """Return 1 if the first wins, −1 if the second does, 0 if the seeds cannot tell.
 
     Values are paired by seed and compared by the 95 % t-interval that also marks ties in tables. One seed
-    tells nothing. Who failed at every seed loses to whoever failed at none. A failed seed counts like the
-    worst value of the contest, and who failed at more seeds cannot win.
+    tells nothing. A method that failed at every seed loses to one that failed at none. A failed seed counts like the
+    worst value of the contest, and the one that failed at more seeds cannot win.
     """
     numbers = contest.values.to_numpy()
     pair = [numbers[:, contest.values.columns.get_loc(name)] for name in (first, second)]

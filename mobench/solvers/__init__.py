@@ -2,7 +2,7 @@
 
 Each solver states its problem in symbols. All of them are scale-free: a Gram matrix is first brought
 to unit diagonal (`mobench.solvers.scaling`), so that gradients of very different length lose no
-digits. The caller sees to it that the Gram matrix is symmetric and that K ≥ 1; one that is not finite is
+digits. The caller guarantees that the Gram matrix is symmetric and that K ≥ 1; one that is not finite is
 refused. Where a result jumps (feasible, solved, zero), `resolution` says what counts as zero: pass
 `step.resolution`, which knows how the matrix was taken.
 """

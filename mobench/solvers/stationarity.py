@@ -20,13 +20,6 @@ from mobench.errors import NonFiniteError, UserError
 Array = npt.NDArray[np.float64]
 
 
-def composite_residual(gram: npt.ArrayLike) -> Array:
-    """Return max_i ‖g_i‖ for `gram` of shape (…, K, K): shape (…)."""
-    diagonal = np.diagonal(_checked(gram), axis1=-2, axis2=-1)
-    residual: Array = np.sqrt(diagonal.max(axis=-1))
-    return residual
-
-
 def pareto_residual(gram: npt.ArrayLike) -> float:
     """Return min over the simplex of ‖Σ_i α_i g_i‖ for one K×K Gram matrix.
 

@@ -154,7 +154,7 @@ class Store:
         return todo
 
     def save(self, record: RunRecord) -> None:
-        """Write a record; whoever looks sees either nothing (or the record before it) or all of it."""
+        """Write a record atomically: a reader sees all of it, or what was there before."""
         path = self.path(record.id)
         try:
             self._read(path)

@@ -40,7 +40,7 @@ def secondary_cosines(gram: Array, weights: Array) -> Array:
 def secondary_progress(gram: Array, weights: Array) -> Array:
     """Return the smallest cosine over the secondaries, shape (…): the progress of the worst served one.
 
-    With one objective there is nobody to hold back and the value is 1.
+    With one objective there is no secondary and the value is 1.
     """
     worst: Array = secondary_cosines(gram, weights).min(axis=-1, initial=1.0)
     return worst

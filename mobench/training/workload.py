@@ -1,6 +1,6 @@
 """What the trainer trains: B runs in lockstep, or one network.
 
-A workload evaluates losses, hands out gradients when they are read, and turns weights into `.grad`.
+A workload evaluates losses, computes gradients when they are read, and turns weights into `.grad`.
 The trainer's loop is the same for both kinds.
 """
 
@@ -58,7 +58,7 @@ class Workload(ABC):
         return None
 
     def end(self) -> None:
-        """See to it that all members' updates are in the parameters' `.grad`."""
+        """Write all members' updates into the parameters' `.grad`."""
 
     @abstractmethod
     def losses_after(self) -> Matrix:

@@ -25,7 +25,7 @@ class Budget(Plot):
     """Expected hypervolume after a number of configurations, picked blindly."""
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
-        """Return the expected hypervolume of m configurations, m = 1 … all; empty where nobody swept."""
+        """Return the expected hypervolume of m configurations, m = 1 … all; empty where no method was swept."""
         curves = budget_curves(results)
         if not len(curves) or curves["tried"].max() < 2:
             return pd.DataFrame()

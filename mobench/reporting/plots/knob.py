@@ -40,7 +40,7 @@ class Knob(Plot):
 
         Contenders that were swept over `setting` have one row for each of its values, `knob`; the others have one
         row without `knob`: the configuration that `select` chooses (with selection on test data, the metric that
-        `selection_` stands before). Empty where nobody was swept: a knob with one value has no axis.
+        `selection_` stands before). Empty where no method was swept: a knob with one value has no axis.
         """
         table = results.table
         if not all(results.has(column) for column in (setting, *values)):

@@ -68,7 +68,7 @@ def paper_hypervolume(losses: Mapping[Key, npt.ArrayLike]) -> dict[Key, float]:
     to the goodness 1 − x̃ ∈ [0, 1]^K, and a set's value is 100 × the volume it dominates above the
     reference (0, …, 0). A key is a method, or a (method, seed) pair where all seeds share the bounds.
 
-    A loss that is the same in all points gets x̃ = 0: it separates nobody, and the volume is that of
+    A loss that is the same in all points gets x̃ = 0: it separates no methods, and the volume is that of
     the other losses. An empty set has the value 0. A loss ≤ 0 raises `NonPositiveError`.
     """
     sets = {key: checked_points(points, name=f"points of {key}") for key, points in losses.items()}

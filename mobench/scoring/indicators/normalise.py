@@ -26,7 +26,7 @@ def checked_points(points: npt.ArrayLike, k: int | None = None, name: str = "poi
 
     A shape other than (m, k) raises `UserError`; a NaN or an infinity raises `NonFiniteError` with
     its row. Zero rows are accepted only as an array that still has its columns, shape (0, k): a set
-    is empty because somebody said so, not because a list came back with nothing in it.
+    must be empty on purpose, not because a list happened to be empty.
     """
     array = np.asarray(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] == 0 or (k is not None and array.shape[1] != k):

@@ -4,8 +4,8 @@ In every block (one problem at one seed) a contender's value becomes a ratio r �
 
     minimised, v ≥ 0:  r = v / min v        maximised, v ≥ 0:  r = max v / v
 
-A failure has r = ∞. So has a maximised value of 0 (nothing was achieved), also when nobody achieved more:
-a problem that nobody solved counts for nobody. Where the best of minimised values is 0, those at 0
+A failure has r = ∞. So has a maximised value of 0 (nothing was achieved), also when no method achieved more:
+a problem that no method solved counts for none. Where the best of minimised values is 0, those at 0
 have r = 1 and all others r = ∞; no constant is added to make that finite, since the constant would decide
 the order. A block with a negative value has no ratios at all.
 """

@@ -72,7 +72,7 @@ def nemenyi_q(contenders: int, level: float = LEVEL) -> float:
 def cliques(mean_ranks: Sequence[float], difference: float | None) -> list[tuple[int, ...]]:
     """Return the largest groups whose mean ranks lie within the critical difference, as indices, best first.
 
-    Without a critical difference nobody is told apart, and all are one group. Groups of one are left out.
+    Without a critical difference all are one group. Groups of one are left out.
     """
     order = sorted(range(len(mean_ranks)), key=lambda index: (mean_ranks[index], index))
     if difference is None:

@@ -23,7 +23,7 @@ IDENTITY = {
 }
 """What says which run a row is, and what became of it."""
 
-_SHARED = "wall-clock time of a step; a group's time is divided by its members"
+_SHARED = "wall-clock time of a step: the method's own, and an equal share of what its group did together"
 _INSIDE = "the part of a step's time that is spent inside the method"
 _WORST = "mean cosine of the update with the gradient of the worst served secondary"
 MEASURED = (

@@ -15,6 +15,7 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -139,7 +140,15 @@ def _all(kind: str) -> dict[str, Plugin]:
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
         for entry in importlib.metadata.entry_points(group=f"mobench.{kind}"):
-            loaded = entry.load()
+            try:
+                loaded = entry.load()
+            except Exception as error:  # noqa: BLE001 - a broken package costs only what it would have added
+                package = entry.dist.name if entry.dist else entry.value
+                reason = f"{type(error).__name__}: {error}"
+                warnings.warn(
+                    f"{kind} of the package {package} cannot be loaded: {reason}", RuntimeWarning, stacklevel=2
+                )
+                continue
             if inspect.isclass(loaded) and issubclass(loaded, (Method, Problem, Plot)):
                 register(loaded)
         _discovered.add(kind)

@@ -234,15 +234,16 @@ class Group:
         if self.progress_steps and not member.by_direction:
             metrics["secondary_progress"] = float(self.progress[member.index]) / self.progress_steps
         steps = max(1, member.steps)
-        share = self.seconds / len(self.members)
+        own = sum(other.method_seconds for other in self.members)
+        seconds = member.method_seconds + max(0.0, self.seconds - own) / len(self.members)
         return Outcome(
             status="done" if member.error is None else "failed",
             metrics=metrics if member.error is None else {},
             history=member.history.columns,
             diagnostics=member.means.summary(),
             timings={
-                "seconds": share,
-                "seconds_per_step": share / steps,
+                "seconds": seconds,
+                "seconds_per_step": seconds / steps,
                 "method_seconds_per_step": member.method_seconds / steps,
                 "steps": float(member.steps),
                 "runs_in_lockstep": float(len(self.members)),

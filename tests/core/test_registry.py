@@ -111,3 +111,20 @@ def test_an_installed_package_announces_its_method_by_an_entry_point(tmp_path):
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert found.stdout.strip() == "announced"
+
+
+def test_a_broken_entry_point_names_its_package_and_costs_only_itself(tmp_path, monkeypatch):
+    for name, body in (("broken_package", "raise ImportError('no such library')"), ("fine_package", METHOD)):
+        text = body.format(name="Fine") if body is METHOD else body
+        (tmp_path / f"{name}.py").write_text(text)
+        info = tmp_path / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(f"[mobench.methods]\nfine = {name}:Fine\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_discovered", set())
+    with pytest.warns(
+        RuntimeWarning, match="methods of the package broken_package cannot be loaded: ImportError: no such"
+    ):
+        found = registry.methods()
+    assert "fine" in found and "pcd" in found

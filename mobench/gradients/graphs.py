@@ -53,14 +53,15 @@ def _walk(loss: Tensor, seen: set[Any]) -> bool:
     waiting: list[Any] = [loss.grad_fn]
     while waiting:
         node = waiting.pop()
-        if node is None or node in own:
+        if node in own:
             continue
-        further = node.next_functions
         if node in seen:
-            met = met or bool(further)
+            met = met or bool(node.next_functions)
             continue
         own.add(node)
-        waiting.extend(following for following, _ in further)
+        for following, _ in node.next_functions:
+            if following is not None:
+                waiting.append(following)
     seen |= own
     return met
 

@@ -143,10 +143,10 @@ def _all(kind: str) -> dict[str, Plugin]:
             try:
                 loaded = entry.load()
             except Exception as error:  # noqa: BLE001 - a broken package costs only what it would have added
-                package = entry.dist.name if entry.dist else entry.value
+                source = entry.dist.name if entry.dist else entry.value
                 reason = f"{type(error).__name__}: {error}"
                 warnings.warn(
-                    f"{kind} of the package {package} cannot be loaded: {reason}", RuntimeWarning, stacklevel=2
+                    f"{kind} of the package {source} cannot be loaded: {reason}", RuntimeWarning, stacklevel=2
                 )
                 continue
             if inspect.isclass(loaded) and issubclass(loaded, (Method, Problem, Plot)):

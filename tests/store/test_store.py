@@ -164,9 +164,9 @@ def test_a_manifest_is_the_union_of_what_was_planned(store: Store) -> None:
     store.add_manifest(suite(title="Escape, edited"), ["c", "a"])
     store.add_manifest(suite(profile="paper"), ["d"])
     store.add_manifest(suite(name="plane"), ["e"])
-    assert store.members("escape", "quick") == {"a", "b", "c"}
-    assert store.members("escape") == {"a", "b", "c", "d"}
-    assert store.profiles("escape") == ["paper", "quick"]
+    found = {(entry.suite, entry.profile): entry.runs for entry in store.find_manifests(["escape"])}
+    assert found == {("escape", "paper"): ("d",), ("escape", "quick"): ("a", "b", "c")}
+    assert [entry.profile for entry in store.find_manifests(profile="quick")] == ["quick", "quick"]
     quick = next(entry for entry in store.manifests() if (entry.suite, entry.profile) == ("escape", "quick"))
     assert quick.definition["title"] == "Escape, edited"
 
@@ -174,9 +174,9 @@ def test_a_manifest_is_the_union_of_what_was_planned(store: Store) -> None:
 def test_unknown_suites_and_profiles_are_refused_with_the_nearest(store: Store) -> None:
     store.add_manifest(suite(), ["a"])
     with pytest.raises(UserError, match="Did you mean 'escape'"):
-        store.members("escpae")
+        store.find_manifests(["escpae"])
     with pytest.raises(UserError, match="Did you mean 'quick'"):
-        store.members("escape", "quik")
+        store.find_manifests(["escape"], "quik")
     with pytest.raises(UserError, match=r"suite=\.\./x"):
         store.add_manifest(suite(name="../x"), ["a"])
 
@@ -186,7 +186,7 @@ def test_a_damaged_manifest_is_an_error_with_its_path(store: Store) -> None:
     path = store.root / "manifests" / "escape.quick.json"
     path.write_text('{"schema": 1, "runs"')
     with pytest.raises(UserError, match=r"escape\.quick\.json"):
-        store.members("escape")
+        store.find_manifests(["escape"])
     with pytest.raises(UserError, match=r"escape\.quick\.json"):
         store.add_manifest(suite(), ["b"])
     assert path.read_text() == '{"schema": 1, "runs"'
@@ -205,4 +205,5 @@ def test_processes_that_add_at_once_lose_nothing(store: Store) -> None:
     for process in writers:
         process.join()
     assert [process.exitcode for process in writers] == [0, 0, 0]
-    assert store.members("escape", "quick") == {f"{writer}-{index}" for writer in range(3) for index in range(25)}
+    (found,) = store.find_manifests(["escape"], "quick")
+    assert set(found.runs) == {f"{writer}-{index}" for writer in range(3) for index in range(25)}

@@ -4,8 +4,7 @@
 not hold makes the plugin non-conforming; a *measured* one describes it.
 """
 
+from mobench.conformance.battery import check_method, check_problem
 from mobench.conformance.finding import Finding, conforms
-from mobench.conformance.methods import check_method
-from mobench.conformance.problems import check_problem
 
 __all__ = ["Finding", "check_method", "check_problem", "conforms"]

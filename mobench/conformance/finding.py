@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
+from mobench.core.settings import Configurable
 from mobench.errors import UserError
 
 SubjectT = TypeVar("SubjectT")
@@ -96,3 +97,17 @@ def global_randomness(seed: int) -> Iterator[None]:
         finally:
             random.setstate(python)
             np.random.set_state(numpy)
+
+
+def declared_settings(plugin: Configurable) -> Verdict:
+    """Every default is accepted by its own declaration, and a plugin's settings rebuild it."""
+    for name, setting in plugin.settings.items():
+        key = f"{plugin.label()}.{name}"
+        if setting.parse(key, setting.default) != setting.default:
+            return Verdict(False, None, f"the default of {key} changes when it is given explicitly")
+        if not setting.meaning:
+            return Verdict(False, None, f"{key} does not say what it means")
+    rebuilt = type(plugin)(**plugin.configuration())
+    if rebuilt.configuration() != plugin.configuration():
+        return Verdict(False, None, "built again from its own settings it differs")
+    return Verdict(True, None, f"{len(plugin.settings)} settings, each with an accepted default and a meaning")

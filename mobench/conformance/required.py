@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from mobench.conformance.declared import declared_settings
-from mobench.conformance.degenerate import degenerate_scenes
-from mobench.conformance.finding import Check, Verdict, global_randomness
-from mobench.conformance.scenes import Scene, Watcher, advance, random_scenes, start, trajectory, update
+from mobench.conformance.finding import Check, Verdict, declared_settings, global_randomness
+from mobench.conformance.scenes import (
+    Scene,
+    Watcher,
+    advance,
+    degenerate_scenes,
+    random_scenes,
+    start,
+    trajectory,
+    update,
+)
 from mobench.conformance.subject import Subject
 from mobench.core.method import Method, Vector
 from mobench.errors import NonFiniteError

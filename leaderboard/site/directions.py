@@ -9,6 +9,7 @@ included. Methods with a state or random draws are shown at their first step.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -21,7 +22,6 @@ from markupsafe import Markup
 from mobench.core.method import Matrix, Method, Step, Vector, checked_weights
 from mobench.core.registry import methods
 from mobench.core.settings import Setting
-from mobench.errors import UserError
 
 from .cards import spelled
 from .markers import mark_class, markers
@@ -124,26 +124,24 @@ def _tables(method: type[Method], settings: Mapping[str, str]) -> tuple[Knob | N
 def _values(setting: Setting) -> list[Any]:
     """Return some values of a setting, its default among them.
 
-    Of words the first; of a number in [0, 1] some quarters; of another number the default, doubled and halved.
+    Of words the first; of a number between two bounds both, and three between them; of another number the default,
+    doubled and halved.
     """
     default = setting.default
     if setting.kind == "choice":
         return sorted(setting.choices, key=lambda word: word != default)[:VALUES]
     if setting.kind == "flag":
         return [False, True]
-    if setting.kind not in ("real", "reals") or isinstance(default, tuple):
+    if setting.interval is None or isinstance(default, tuple):
         return [default]
-    if _accepts(setting, 1e6):
+    low, high, low_open, high_open = setting.interval
+    if math.isinf(low) or math.isinf(high):
         return sorted({default * 2.0**power for power in range(-2, 3)})
-    return sorted({default, *(value for value in (0.0, 0.25, 0.5, 0.75, 1.0) if _accepts(setting, value))})
-
-
-def _accepts(setting: Setting, value: float) -> bool:
-    try:
-        setting.parse("", value)
-    except UserError:
-        return False
-    return True
+    margin = 0.01 * (high - low)
+    ends = low + margin * low_open, high - margin * high_open
+    between = np.round(np.linspace(*ends, VALUES)[1:-1], 2).tolist()
+    between[int(np.argmin(np.abs(np.array(between) - default)))] = default
+    return sorted({*ends, *between})
 
 
 def weights_table(method: Method) -> Table:

@@ -44,6 +44,8 @@ class Setting:
     choices: tuple[str, ...] = ()
     shown: str = ""
     """What stands for a value in help, e.g. `DIR`."""
+    interval: tuple[float, float, bool, bool] | None = None
+    """Of a number: its bounds, and whether each of them is excluded."""
     implicit: bool = False
     """Left out of a configuration while at its default: a setting added later, which must not change old runs' ids."""
 
@@ -90,7 +92,8 @@ def real(
 ) -> Any:
     """Declare a real-valued setting; infinity is accepted where `infinite` says so and the interval allows it."""
     type_, accepted = _interval(low, high, low_open, high_open, infinite)
-    return Setting(default, meaning, "real", accepted, type_, shown="NUMBER", implicit=implicit)
+    interval = low, high, low_open, high_open
+    return Setting(default, meaning, "real", accepted, type_, shown="NUMBER", interval=interval, implicit=implicit)
 
 
 def reals(
@@ -105,7 +108,8 @@ def reals(
     """Declare a setting that is one real number or one per objective."""
     type_, accepted = _interval(low, high, low_open, high_open, False)
     several = Annotated[tuple[type_, ...], Field(min_length=1)]  # type: ignore[valid-type]
-    return Setting(default, meaning, "reals", f"{accepted}, or a list of such numbers", type_ | several)
+    words, interval = f"{accepted}, or a list of such numbers", (low, high, low_open, high_open)
+    return Setting(default, meaning, "reals", words, type_ | several, interval=interval)
 
 
 def integer(
@@ -142,7 +146,7 @@ def choice(
     word = BeforeValidator(present)
     type_ = Annotated[Literal[words], word]  # type: ignore[valid-type]
     listed = ", ".join(words)
-    return Setting(default, meaning, "choice", f"one of {listed}", type_, words, "|".join(words), implicit)
+    return Setting(default, meaning, "choice", f"one of {listed}", type_, words, "|".join(words), implicit=implicit)
 
 
 def flag(default: bool, *, meaning: str) -> Any:

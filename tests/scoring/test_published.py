@@ -16,7 +16,7 @@ PRUNING = {
 
 def published(name, metric, method, settings=None, **columns):
     where = {**PRUNING, **columns}
-    runs = table([run(method, seed, problem="compression@1", settings=settings, **where) for seed in (0, 1)])
+    runs = table([run(method, seed, problem="compression@2", settings=settings, **where) for seed in (0, 1)])
     found = find_published(load_published([name]), metric, runs)
     return None if found is None else found.value
 
@@ -58,7 +58,7 @@ def test_nothing_is_shown_beside_runs_it_does_not_speak_of():
     assert published("low-rank", "accuracy", "pcd", {"tau": 0.1}, **rank) is None
     mixed = table(
         [
-            run("ws", s, problem="compression@1", settings={"form": f}, **PRUNING)
+            run("ws", s, problem="compression@2", settings={"form": f}, **PRUNING)
             for s, f in enumerate(("convex", "penalty"))
         ]
     )

@@ -1,0 +1,26 @@
+"""Plain training: the primary objective alone, as if there were no other."""
+
+from __future__ import annotations
+
+from mobench.core.about import Formula, Look
+from mobench.core.method import Method, Step
+from mobench.core.registry import register
+
+
+@register
+class Plain(Method):
+    """Descend the primary objective alone; what every other method gives up is measured against it.
+
+    Nothing is read from the step, so that it costs one plain backward pass. A problem does nothing for the
+    secondaries either: compression applies no proximal step. With it, d = g_1.
+
+    Scale: that of the primary gradient.
+    """
+
+    title = "Plain training"
+    formulas = (Formula(r"d = g_1", "The primary gradient"),)
+    look = Look("#5F6368", "#9AA0A6", "X")
+    primary_only = True
+
+    def weights(self, step: Step) -> list[float]:
+        return [1.0] + [0.0] * (step.k - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mobench.core.about import Formula, Look
+from mobench.core.about import Formula, Reference
 from mobench.core.method import Method, Step
 from mobench.core.registry import register
 
@@ -19,7 +19,12 @@ class Plain(Method):
 
     title = "Plain training"
     formulas = (Formula(r"d = g_1", "The primary gradient"),)
-    look = Look("#5F6368", "#9AA0A6", "X")
+    reference = Reference(
+        "D. Varam and M. I. AlHajri",
+        "Not All Objectives Are Born Equal: Priority-Constrained Descent for Hierarchical Multi-Objective Optimization",
+        "the unpruned baseline of its tables",
+        2026,
+    )
     primary_only = True
 
     def weights(self, step: Step) -> list[float]:

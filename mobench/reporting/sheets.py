@@ -21,7 +21,7 @@ from mobench.reporting.sheet import (
     spelled_number,
 )
 from mobench.scoring.contenders import spelled
-from mobench.scoring.hypervolumes import FORMS
+from mobench.scoring.hypervolumes import PAPER
 from mobench.scoring.published import Comparison
 from mobench.scoring.selection import SelectedRow
 from mobench.scoring.suite_results import SuiteResults
@@ -70,7 +70,7 @@ def methods_sheet(results: SuiteResults) -> Sheet:
         for row in scores.to_dict("records")
     ]
     notes = (
-        "Conf: configurations tried. HV: hypervolume in frozen bounds, mean over problem instances. "
+        "Conf: configurations tried. HV: the hypervolume that ranks, in frozen bounds, mean over problem instances. "
         "Own time is spent inside the method. "
         "Progress: mean cosine of the update with the gradient of the worst served secondary.",
         *([INTERVALS] if scores["low"].notna().any() else []),
@@ -131,27 +131,31 @@ def selection_policy(results: SuiteResults) -> str:
 
 
 def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:
-    """Return, per form of the hypervolume, contenders down and problem instances across."""
-    frame, sheets = results.hypervolumes, []
-    for form, part in frame.groupby("form", sort=False) if len(frame) else ():
-        labels = list(dict.fromkeys(part["instance_label"]))
-        lines = {(line["contender"], line["instance_label"]): line for line in part.to_dict("records")}
-        rows = [
-            (Cell(name), *(_volume(lines.get((name, label)), 3 if form == "frozen" else 1) for label in labels))
-            for name in results.order
-        ]
-        title = FORMS[str(form)]
-        sheets.append(
-            Sheet(
-                f"hypervolume-{form}",
-                title[0].upper() + title[1:],
-                ("method", *labels),
-                tuple(rows),
-                part,
-                reading_notes(part),
-            )
-        )
-    return sheets
+    """Return the hypervolumes, contenders down: of one problem instance all forms, of several a sheet for each form."""
+    frame = results.hypervolumes
+    if not len(frame):
+        return []
+    if frame["instance"].nunique() == 1:
+        meanings = frame.drop_duplicates("form")[["form_label", "form_meaning"]].to_dict("records")
+        notes = tuple(f"{_capital(line['form_label'])}: {line['form_meaning']}." for line in meanings)
+        return [_volumes_sheet(results, frame, "form_label", "hypervolumes", "Hypervolumes", notes)]
+    return [
+        _volumes_sheet(results, part, "instance_label", f"hypervolume-{form}", _capital(part["form_meaning"].iloc[0]))
+        for form, part in frame.groupby("form", sort=False)
+    ]
+
+
+def _volumes_sheet(
+    results: SuiteResults, part: pd.DataFrame, across: str, stem: str, title: str, notes: Sequence[str] = ()
+) -> Sheet:
+    labels = list(dict.fromkeys(part[across]))
+    lines = {(line["contender"], line[across]): line for line in part.to_dict("records")}
+    rows = [(Cell(name), *(_volume(lines.get((name, label))) for label in labels)) for name in results.order]
+    return Sheet(stem, title, ("method", *labels), tuple(rows), part, (*notes, *reading_notes(part)))
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def pivot_sheets(results: SuiteResults) -> list[Sheet]:
@@ -198,7 +202,8 @@ def _published(line: Line, row: SelectedRow) -> str:
     return "–" if math.isnan(line["published"]) else spelled_number(line["published"] / row.unit, row.decimals)
 
 
-def _volume(line: Line | None, decimals: int) -> Cell:
+def _volume(line: Line | None) -> Cell:
     if line is None:
         return Cell("–")
+    decimals = 1 if line["form"] == PAPER else 3
     return number_cell(line["mean"], line["low"], line["high"], decimals, strong=bool(line["best"]))

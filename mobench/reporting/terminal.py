@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mobench.reporting.sheet import Sheet, number
-from mobench.reporting.sheets import methods_sheet, pivot_sheets, published_sheet, selected_sheets
+from mobench.reporting.sheets import hypervolume_sheets, methods_sheet, pivot_sheets, published_sheet, selected_sheets
 from mobench.scoring.suite_results import SuiteResults
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def print_results(console: Console, results: SuiteResults) -> None:
         console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")
         return
     print_sheet(console, _narrowed(methods_sheet(results)), intervals=True)
+    if any(len(named) > 1 for named in results.all_volumes.values()):
+        for sheet in hypervolume_sheets(results):
+            print_sheet(console, sheet)
     chosen = [sheet for sheet in selected_sheets(results) if sheet.data is not None]
     for sheet in chosen:
         print_sheet(console, sheet)

@@ -108,15 +108,20 @@ class SuiteResults:
         return contests(self)
 
     @cached_property
-    def volumes(self) -> dict[str, Volumes]:
-        """The hypervolumes in frozen bounds by instance, contender and seed; instances without bounds are left out."""
+    def all_volumes(self) -> dict[str, dict[str, Volumes]]:
+        """The hypervolumes in frozen bounds by instance, name, contender and seed; instances without are left out."""
         groups = self.table.groupby("instance", sort=False) if len(self.table) else ()
         found = {str(instance): frozen_volumes(self.problems[str(instance)], members) for instance, members in groups}
         return {instance: volumes for instance, volumes in found.items() if volumes}
 
     @cached_property
+    def volumes(self) -> dict[str, Volumes]:
+        """The hypervolume that ranks, by instance, contender and seed."""
+        return {instance: next(iter(named.values())) for instance, named in self.all_volumes.items()}
+
+    @cached_property
     def hypervolumes(self) -> pd.DataFrame:
-        """The hypervolumes in both forms as a table, see `hypervolume_frame`."""
+        """All hypervolumes as a table, see `hypervolume_frame`."""
         return hypervolume_frame(self)
 
     @cached_property

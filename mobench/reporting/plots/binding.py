@@ -32,13 +32,13 @@ class Binding(Plot):
         """
         if not results.has(setting):
             return pd.DataFrame()
-        table = results.done.set_index("id")
+        places = {str(run["id"]): run for run in results.done.to_dict("records")}
         shares: defaultdict[tuple[str, float, str], list[float]] = defaultdict(list)
         for record in results.records():
             noted = [kept for kept in record.outcome.history.get("multipliers", []) if kept is not None]
-            if record.id not in table.index or not noted:
+            if record.id not in places or not noted:
                 continue
-            run = table.loc[record.id]
+            run: dict[Any, Any] = places[record.id]
             names = results.problems[run["instance"]].objectives()[1:]
             for name, share in zip(names, (np.array(noted, dtype=float) > 0.0).mean(axis=0).tolist(), strict=True):
                 shares[run["instance_label"], float(run[setting]), name].append(share)

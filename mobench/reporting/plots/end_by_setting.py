@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from mobench.core.plot import Plot
@@ -55,7 +56,7 @@ class EndBySetting(Plot):
             row = {"panel": panel, "setting": setting, "value": value, "x": x, "contender": name, "scale": scale}
             if law:
                 columns = {column: runs[column].tolist() for column in Expression(law).columns}
-                row |= {"law": law, "law_value": float(pd.Series(Expression(law).of(columns)).median())}
+                row |= {"law": law, "law_value": float(np.nanmedian(Expression(law).of(columns)))}
             rows.append(row | spread(runs[value].tolist()))
         return in_order(pd.DataFrame(rows), results.order)
 

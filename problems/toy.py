@@ -155,7 +155,7 @@ class Toy(VectorProblem):
         return (
             *super().metrics(),
             Metric(
-                "right", "first objective", better="min", meaning="L_1 / scale, the first objective in its own unit"
+                "right", "first objective", better="min", meaning="the first objective in its own unit, L_1 / scale"
             ),
             Metric("x", "x₁", meaning="first coordinate at the end"),
             Metric("y", "x₂", meaning="second coordinate at the end"),

@@ -105,12 +105,12 @@ def _landscape(results: SuiteResults, paths: pd.DataFrame) -> list[pd.DataFrame]
     assert isinstance(problem, VectorProblem), "only vector problems record points"
     optimal = problem.pareto_set(int(first["seed"]))
     front = pd.DataFrame(np.empty((0, 2)) if optimal is None else optimal, columns=["x", "y"]).assign(kind="front")
-    ends = pd.concat([paths, front])[["x", "y"]].agg(["min", "max"])
-    margin = MARGIN * float((ends.loc["max"] - ends.loc["min"]).max())
-    low, high = ends.loc["min"] - margin, ends.loc["max"] + margin
-    tall = float((high["y"] - low["y"]) / (high["x"] - low["x"]))
-    counts = {"x": math.ceil(math.sqrt(GRID / tall)), "y": math.ceil(math.sqrt(GRID * tall))}
-    sides = [np.linspace(low[name], high[name], count) for name, count in counts.items()]
+    drawn = pd.concat([paths, front])[["x", "y"]].to_numpy(dtype=np.float64)
+    low, high = drawn.min(0), drawn.max(0)
+    margin = MARGIN * float((high - low).max())
+    width, height = (high - low + 2 * margin).tolist()
+    counts = [math.ceil(math.sqrt(GRID * width / height)), math.ceil(math.sqrt(GRID * height / width))]
+    sides = [np.linspace(low[axis] - margin, high[axis] + margin, counts[axis]) for axis in (0, 1)]
     x, y = (side.ravel() for side in np.meshgrid(*sides))
     constants = problem.constants(Streams(int(first["seed"])))
     batched = {name: value.expand(len(x), *value.shape) for name, value in constants.items()}

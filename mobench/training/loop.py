@@ -89,7 +89,7 @@ class Group:
         first = specs[0]
         streams = [Streams(spec.seed) for spec in specs]
         problems = [spec.build_problem() for spec in specs]
-        self.training = Training(**first.training)
+        self.training = Training(**first.run_training)
         self.workload = make_workload(list(zip(problems, streams, strict=True)))
         self.objectives = problems[0].objectives()
         self.members = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mobench.core.about import Formula, Reference
+from typing import ClassVar
+
+from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step
 from mobench.core.registry import register
 
@@ -25,6 +27,11 @@ class Plain(Method):
         "the unpruned baseline of its tables",
         2026,
     )
+    look = Look("#3C3C3C", "#606C78", "8")
+    lacks: ClassVar = {
+        "symmetric in all objectives": "only the first objective counts",
+        "no objective ascends": "the secondaries are not looked at",
+    }
     primary_only = True
 
     def weights(self, step: Step) -> list[float]:

@@ -4,6 +4,7 @@ root/runs/ab/abcd….json              one record
 root/manifests/<suite>.<profile>.json   the runs of a suite
 root/artifacts/ab/abcd….pt           tensors a run keeps, e.g. trained weights
 root/checkpoints/abcd….pt            a long run under way
+root/leases/abcd….1                  who is doing a run, see `lease`
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import difflib
 import io
 import re
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,7 +22,8 @@ from typing import TYPE_CHECKING
 from mobench.core.outcome import Status
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError, unknown
-from mobench.store.atomic import TEMPORARY, remove_stale, write_atomically
+from mobench.store import lease
+from mobench.store.atomic import TEMPORARY, refresh, remove_stale, rename_once, write_atomically, write_once
 from mobench.store.record import RunRecord
 from mobench.store.suite_manifest import SuiteManifest, add_runs, read_all
 
@@ -48,6 +51,8 @@ class DamagedRecordError(UserError):
         self.path = path
 
 
+Stamp = tuple[int, int]
+"""Identifies one writing of a file."""
 OnDamage = Callable[[DamagedRecordError], None]
 """Called for every damaged file; where none is given the error is raised."""
 
@@ -99,13 +104,24 @@ class Store:
         """Say whether there is a file for run `id_`."""
         return self.path(id_).exists()
 
-    def stamp(self, id_: str) -> tuple[int, int] | None:
+    def stamp(self, id_: str) -> Stamp | None:
         """Return something that changes whenever the run's record is written."""
+        return _stamp(self.path(id_))
+
+    def is_open(self, id_: str, stamp: Stamp | None) -> bool:
+        """Say whether run `id_` is still to do, if it was when its record had this `stamp`.
+
+        It is not if another process has stored a record since, or a run that is done.
+        """
+        refresh(self.path(id_).parent)
+        if self.stamp(id_) != stamp:
+            return False
+        if stamp is None:
+            return True
         try:
-            status = self.path(id_).stat()
-        except FileNotFoundError:
-            return None
-        return status.st_ino, status.st_mtime_ns
+            return self.status(id_) != "done"
+        except DamagedRecordError:
+            return True
 
     def status(self, id_: str) -> Status | None:
         """Return the status of run `id_`, None where there is no record."""
@@ -163,6 +179,31 @@ class Store:
         sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
         write_atomically(path, record.encode(), sync=sync)
 
+    def save_once(self, record: RunRecord, replaces: Stamp | None) -> bool:
+        """Write a record unless another process has stored one since the run's record had the stamp `replaces`.
+
+        Of several processes that try, exactly one succeeds; the others' results are dropped.
+        """
+        path, content = self.path(record.id), record.encode()
+        sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
+        if replaces is None:
+            return write_once(path, content, sync=sync)
+        old = path.with_name(f".{record.id}.{secrets.token_hex(4)}{TEMPORARY}")
+        try:
+            path.rename(old)
+        except FileNotFoundError:
+            return False
+        if _stamp(old) != replaces:  # a newer one: it goes back, unless there is an even newer one
+            rename_once(old, path)
+            return False
+        try:
+            self._read(old, record.id)
+        except DamagedRecordError:
+            old.rename(path.with_name(f"{record.id}.{time.time_ns()}.damaged"))
+        else:
+            old.unlink()
+        return write_once(path, content, sync=sync)
+
     def add_manifest(self, suite: Suite, ids: Iterable[str]) -> None:
         """Add runs to those planned under `suite` and its profile."""
         add_runs(self._manifests, suite, ids)
@@ -189,23 +230,25 @@ class Store:
     def sweep(self) -> None:
         """Delete what killed processes left behind: old temporary files, checkpoints of finished runs."""
         checkpoints = self.root / "checkpoints"
+        lease.sweep(self.root, self.has)
         remove_stale(self._runs.glob(f"*/.*{TEMPORARY}"))
         remove_stale((self.root / "artifacts").glob(f"*/.*{TEMPORARY}"))
         remove_stale(self._manifests.glob(f".*{TEMPORARY}"))
+        remove_stale((self.root / "leases").glob(f".*{TEMPORARY}"))
         remove_stale(checkpoints.glob("*.part"))
         finished = self.records(ids=[file.stem for file in checkpoints.glob("*.pt")], on_damage=lambda damage: None)
         for record in finished:
             if record.outcome.status == "done":
                 self.checkpoint(record.id).unlink(missing_ok=True)
 
-    def _read(self, path: Path) -> RunRecord | None:
+    def _read(self, path: Path, id_: str | None = None) -> RunRecord | None:
         try:
             record = RunRecord.decode(path.read_bytes())
         except FileNotFoundError:
             return None
         except ValueError as error:
             raise DamagedRecordError(path, str(error)) from error
-        if record.id != path.stem:
+        if record.id != (id_ or path.stem):
             raise DamagedRecordError(path, f"it holds run {record.id}")
         return record
 
@@ -238,6 +281,14 @@ class Store:
         raise UserError(
             f"unknown run '{prefix}'.{hint} Accepted: the start of the id of one of {len(ids)} runs in {self._runs}"
         )
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def _report(damage: DamagedRecordError, on_damage: OnDamage | None) -> None:

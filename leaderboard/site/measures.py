@@ -39,9 +39,9 @@ def measures_of(results: SuiteResults) -> list[Measure]:
     """Return what the suite's table shows, the most important first: what it selects, its front, its metrics."""
     table = results.table
     chosen = [
-        Measure(row.label, row.criterion.value, "selected", row.criterion.best, row.criterion, row.unit, row.decimals)
+        Measure(row.key, row.criterion.value, "selected", row.criterion.best, row.criterion, row.unit, row.decimals)
         for row in results.selected_rows
-        if {row.criterion.value, row.criterion.select} <= set(table.columns)
+        if row.criterion.metrics <= set(table.columns) and not row.criterion.against
     ]
     front = _fronts(results)
     shown = {measure.metric for measure in chosen}

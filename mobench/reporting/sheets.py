@@ -79,50 +79,75 @@ def methods_sheet(results: SuiteResults) -> Sheet:
 
 
 def selected_sheets(results: SuiteResults) -> list[Sheet]:
-    """Return, per problem instance, the numbers of the selected configurations and their settings."""
-    frame, rows, sheets = results.selected, results.selected_rows, []
+    """Return, per problem instance, the numbers of the selected configurations, their settings, and other tables."""
+    frame, sheets = results.selected, []
+    tables = dict.fromkeys(row.table for row in results.selected_rows)
     for _, part in frame.groupby("instance", sort=False) if len(frame) else ():
-        label = part["instance_label"].iloc[0]
-        lines = {(line["row"], line["contender"]): line for line in part.to_dict("records")}
-        present = [row for row in rows if (part["row"] == row.label).any()]
-        published = [row for row in present if part.loc[part["row"] == row.label, "published"].notna().any()]
-        names = [name for name in results.order if (part["contender"] == name).any()]
-        counts = part.groupby("contender")[["tried", "failed"]].max()
-        header = (
-            "method",
-            *(row.label + ARROWS[row.criterion.best] for row in present),
-            *(f"{row.label}, published" for row in published),
-            "tried",
-            "failed",
-        )
-        numbers = [
-            (
-                Cell(name),
-                *(_value(lines[row.label, name], row) for row in present),
-                *(Cell(_published(lines[row.label, name], row)) for row in published),
-                *cells([str(counts.loc[name, column]) for column in ("tried", "failed")]),
-            )
-            for name in names
-        ]
-        chosen = [cells([name, *(lines[row.label, name]["chosen"] or "–" for row in present)]) for name in names]
-        remarks = [str(remark) for remark in (*part["source"].unique(), *part["note"].unique()) if remark]
-        notes = (
-            f"{selection_policy(results)} Tried: configurations of the sweep.",
-            *reading_notes(part),
-            *(f"Published: {remark}" for remark in remarks),
-        )
-        stem = slug(label)
-        sheets += [
-            Sheet(f"selected-{stem}", f"Selected configurations, {label}", header, tuple(numbers), part, notes),
-            Sheet(
-                f"chosen-{stem}",
-                f"Settings of the selected, {label}",
-                ("method", *(row.label for row in present)),
-                tuple(chosen),
-                None,
-            ),
-        ]
+        stem = slug(part["instance_label"].iloc[0])
+        for title in tables:
+            rows = [row for row in results.selected_rows if row.table == title and (part["row"] == row.key).any()]
+            if rows:
+                name = f"{slug(title)}-{stem}" if title else f"selected-{stem}"
+                sheets.append(_selected_sheet(results, part, rows, name, title or "Selected configurations"))
+            if rows and not title:
+                sheets.append(_chosen_sheet(results, part, rows, f"chosen-{stem}"))
     return sheets
+
+
+def _selected_sheet(
+    results: SuiteResults, part: pd.DataFrame, rows: Sequence[SelectedRow], name: str, title: str
+) -> Sheet:
+    part = part[part["row"].isin([row.key for row in rows])]
+    lines = {(line["row"], line["contender"]): line for line in part.to_dict("records")}
+    published = [row for row in rows if part.loc[part["row"] == row.key, "published"].notna().any()]
+    counts = part.groupby("contender")[["tried", "failed"]].max()
+    header = (
+        "method",
+        *(row.label + ARROWS[row.criterion.best] for row in rows),
+        *(f"{row.label}, published" for row in published),
+        "tried",
+        "failed",
+    )
+    numbers = [
+        (
+            Cell(contender),
+            *(_value(lines[row.key, contender], row) for row in rows),
+            *(Cell(_published(lines[row.key, contender], row)) for row in published),
+            *cells([str(counts.loc[contender, column]) for column in ("tried", "failed")]),
+        )
+        for contender in _present(results, part)
+    ]
+    remarks = [str(remark) for remark in (*part["source"].unique(), *part["note"].unique()) if remark]
+    notes = (
+        f"{selection_policy(results)} Tried: configurations of the sweep.",
+        *(f"{row.label}: {_fixed(row)}." for row in rows if row.criterion.fixed),
+        *reading_notes(part),
+        *(f"Published: {remark}" for remark in remarks),
+    )
+    return Sheet(name, f"{title}, {part['instance_label'].iloc[0]}", header, tuple(numbers), part, notes)
+
+
+def _chosen_sheet(results: SuiteResults, part: pd.DataFrame, rows: Sequence[SelectedRow], name: str) -> Sheet:
+    lines = {(line["row"], line["contender"]): line for line in part.to_dict("records")}
+    chosen = tuple(
+        cells([contender, *(lines[row.key, contender]["chosen"] or "–" for row in rows)])
+        for contender in _present(results, part)
+    )
+    title = f"Settings of the selected, {part['instance_label'].iloc[0]}"
+    return Sheet(name, title, ("method", *(row.label for row in rows)), chosen, None)
+
+
+def _present(results: SuiteResults, part: pd.DataFrame) -> list[str]:
+    return [name for name in results.order if (part["contender"] == name).any()]
+
+
+def _fixed(row: SelectedRow) -> str:
+    """Say which methods a row shows at fixed settings."""
+    fixed = row.criterion.fixed.items()
+    texts = [
+        f"{name} at {', '.join(f'{key}={spelled(value)}' for key, value in given.items())}" for name, given in fixed
+    ]
+    return f"{', '.join(texts)}, not selected"
 
 
 def selection_policy(results: SuiteResults) -> str:

@@ -37,7 +37,7 @@ def print_results(console: Console, results: SuiteResults) -> None:
     if any(len(named) > 1 for named in results.all_volumes.values()):
         for sheet in hypervolume_sheets(results):
             print_sheet(console, sheet)
-    chosen = [sheet for sheet in selected_sheets(results) if sheet.data is not None]
+    chosen = [sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-")]
     for sheet in chosen:
         print_sheet(console, sheet)
     if chosen:

@@ -147,7 +147,7 @@ class SuiteResults:
     @cached_property
     def published(self) -> list[Comparison]:
         """The published quantities beside ours."""
-        return compare(self.suite, self.table)
+        return compare(self)
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

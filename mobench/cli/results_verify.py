@@ -63,8 +63,7 @@ class ResultsVerify(Command):
             print(f"{counts['older']} records of an earlier schema {done}")
         for missing in report.missing:
             print(f"to repeat: {missing.runs} of {missing.planned} runs of {missing.suite} ({missing.profile})")
-            profile = "" if missing.profile == "default" else f" profile={missing.profile}"
-            print(f"  mobench run suite={missing.suite}{profile} results={self.results}")
+            print(f"  mobench run suite={missing.suite} profile={missing.profile} results={self.results}")
 
 
 def _print_json(report: Report) -> None:

@@ -154,7 +154,7 @@ def choice(
     words, former = tuple(choices), dict(aliases or {})
 
     def present(value: Any) -> str:
-        given = "none" if value is None else str(value)
+        given = "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
         if given in former:
             warnings.warn(f"the setting '{given}' is now called '{former[given]}'", FutureWarning, stacklevel=2)
         return former.get(given, given)

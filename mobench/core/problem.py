@@ -61,6 +61,13 @@ class Problem(Described, ABC):
         """Return a lower bound of each objective of this seed's instance, `-inf` where none is known."""
         return (-math.inf,) * len(self.objectives())
 
+    def thresholds(self, seed: int) -> tuple[float, ...] | None:
+        """Return the loss to get below for each objective, for methods with constraints.
+
+        NaN where an objective has none; None where the problem states none at all.
+        """
+        return None
+
     def hypervolume_metrics(self) -> tuple[str, ...]:
         """Return the metrics, all minimised, that make a run's point in objective space."""
         return tuple(f"loss/{name}" for name in self.objectives())

@@ -35,6 +35,8 @@ class Workload(ABC):
     k: int
     lower_bounds: Matrix
     """The B×K lower bounds of the objectives."""
+    thresholds: Sequence[Vector | None]
+    """What each member's problem states as the losses to get below."""
     parameters: Sequence[torch.Tensor]
     """What the optimizer updates."""
     steps_per_epoch: int = 1
@@ -119,6 +121,7 @@ class VectorWorkload(Workload):
         ]
         self.k = len(self.problems[0].objectives())
         self.lower_bounds = np.array([problem.lower_bounds(streams.seed) for problem, streams in members])
+        self.thresholds = [_thresholds(problem, streams.seed) for problem, streams in members]
         padded = list(range(self.size)) + [0] * (-self.size % LANES)
         self.constants: Constants = {name: torch.stack([each[i][name] for i in padded]) for name in each[0]}
         self.theta = torch.stack([starts[i] for i in padded]).requires_grad_()
@@ -222,6 +225,7 @@ class TaskWorkload(Workload):
         self.task = task
         self.k = len(problem.objectives())
         self.lower_bounds = np.array([problem.lower_bounds(seed)])
+        self.thresholds = [_thresholds(problem, seed)]
         self.parameters = task.parameters
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
@@ -277,6 +281,11 @@ class TaskWorkload(Workload):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.task.load_state_dict(state)
+
+
+def _thresholds(problem: Problem, seed: int) -> Vector | None:
+    stated = problem.thresholds(seed)
+    return None if stated is None else np.array(stated, dtype=np.float64)
 
 
 def make_workload(members: Sequence[tuple[Problem, Streams]]) -> Workload:

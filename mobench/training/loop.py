@@ -111,7 +111,7 @@ class Group:
 
     def run(self, checkpoint: Path | None, checkpoint_seconds: float) -> None:
         """Take all remaining steps."""
-        sampled = sampled_steps(self.total)
+        sampled = sampled_steps(self.total, path=self.workload.point(0) is not None)
         observed = any(member.observes for member in self.members)
         per_epoch = self.workload.steps_per_epoch
         started = last_saved = time.perf_counter()

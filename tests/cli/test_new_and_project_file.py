@@ -68,7 +68,7 @@ def test_the_project_file_gives_defaults_and_the_line_wins(home, capsys):
         ("resuls = 'x'", ["mobench.toml", "'resuls'", "Did you mean 'results'?"]),
         ("jobs = -1", ["mobench.toml: jobs=-1", "whole number from 0"]),
         ("suite = 'plane'", ["mobench.toml", "'suite'"]),
-        ("jobs = ", ["mobench.toml cannot be read", "line 1"]),
+        ("jobs = !", ["mobench.toml cannot be read", "line 1"]),
         ("[data]\nrot = 'x'", ["'data.rot'", "'data.root'"]),
         ("plugins = [3]", ["mobench.toml: plugins=[3]"]),
     ],

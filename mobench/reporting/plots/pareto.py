@@ -92,5 +92,5 @@ def undominated(points: npt.NDArray[np.float64], better: list[Direction]) -> npt
     costs = points * [-1.0 if way == "max" else 1.0 for way in better]
     at_least = (costs[:, None] <= costs[None]).all(-1)
     ahead = (costs[:, None] < costs[None]).any(-1)
-    kept: npt.NDArray[np.bool_] = ~(at_least & ahead).any(0)
+    kept: npt.NDArray[np.bool_] = np.logical_not((at_least & ahead).any(0))
     return kept

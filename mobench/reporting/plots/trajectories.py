@@ -77,7 +77,7 @@ class Trajectories(Plot):
                 (line,) = axis.plot(
                     path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3, path_effects=outline
                 )
-                line.set_gid(mark(path["step"]))
+                line.set_gid(mark(path["step"].tolist()))
                 line.get_path().should_simplify = False  # every point stays, for the time at which it is reached
                 first, last = path.iloc[0], path.iloc[-1]
                 axis.plot(first["x"], first["y"], "o", color="white", markeredgecolor="#222222", markersize=5, zorder=4)

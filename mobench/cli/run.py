@@ -109,7 +109,7 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     for spec in {hash_of([spec.problem, spec.problem_settings]): spec for spec in pending}.values():
         spec.build_problem().prepare()
     for plan in plans:
-        store.add_manifest(plan.suite, [spec.id for spec in plan.specs])
+        store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base)
     groups = make_groups(pending)
     weights = [expected_work(group) for group in groups]
     with Progress(console, total=len(pending), quiet=asked.quiet, work=sum(weights)) as progress:
@@ -132,6 +132,7 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
             plan.suite,
             partial(store.records, [spec.id for spec in plan.specs], on_damage=warn),
             planned=len(plan.specs),
+            differs=plan.differs,
         )
         print_results(console, results)
         failed += results.failed

@@ -14,6 +14,7 @@ from mobench.core.registry import find_method, find_problem
 from mobench.core.settings import Configurable
 from mobench.core.spec import RunSpec, hash_of
 from mobench.errors import UserError, misshaped, unknown
+from mobench.planning.experiment import Experiment, difference
 from mobench.planning.overrides import read_value, section
 from mobench.planning.suite import Suite, load_suites, parse_seeds
 from mobench.training.optimizer import Training
@@ -30,7 +31,15 @@ class Plan:
     """The runs of one suite."""
 
     suite: Suite
+    """The suite with the overrides."""
     specs: tuple[RunSpec, ...]
+    base: Suite
+    """The suite as its file has it."""
+
+    @property
+    def differs(self) -> str:
+        """In what the plan's runs differ from the suite's profile, empty where in nothing."""
+        return difference(Experiment.of(self.suite), Experiment.of(self.base)).words
 
 
 def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str, Any]) -> list[Plan]:
@@ -40,7 +49,7 @@ def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str
 
 def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
     """Check every setting of the suite and the overrides, and expand all sweeps."""
-    suite = override_suite(suite, overrides)
+    base, suite = suite, override_suite(suite, overrides)
     training = Training(**suite.training)
     problems = [problem for name, entry in suite.problems.items() for problem in expand(find_problem(name), entry)]
     methods = [method for name, entry in suite.methods.items() for method in expand(find_method(name), entry)]
@@ -49,7 +58,7 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
         specs.append(RunSpec.of(problem, method, training.configuration(), seed))
     for problem, method in itertools.product(problems, methods):
         method.reset(len(problem.objectives()), np.random.default_rng(0))
-    return Plan(suite, tuple({spec.id: spec for spec in specs}.values()))
+    return Plan(suite, tuple({spec.id: spec for spec in specs}.values()), base)
 
 
 def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:

@@ -163,9 +163,9 @@ class Store:
         sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
         write_atomically(path, record.encode(), sync=sync)
 
-    def add_manifest(self, suite: Suite, ids: Iterable[str]) -> None:
-        """Add runs to those planned under `suite` and its profile."""
-        add_runs(self._manifests, suite, ids)
+    def add_manifest(self, suite: Suite, ids: Iterable[str], base: Suite | None = None) -> None:
+        """Add runs planned under `suite`, which is `base` with overrides; None where there are none."""
+        add_runs(self._manifests, suite, ids, base or suite)
 
     def manifests(self) -> list[SuiteManifest]:
         """Return the manifests of all suites and profiles."""

@@ -15,6 +15,7 @@ from mobench.core.resources import Resources
 from mobench.core.settings import choice, flag, integer, real, text
 from mobench.errors import UserError
 from mobench.planning.suite_parts import SEEDS
+from mobench.store.lease import LEASE_SECONDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +54,11 @@ class Run(Command, Resources):
     jobs: int = integer(os.cpu_count() or 1, low=0, meaning="worker processes; 0: this process")
     time_limit: float | None = real(None, low=0.0, low_open=True, meaning="seconds that each run may take")
     retry: str = choice("none", ("none", "failed"), meaning="which stored runs to run again")
+    lease: float = real(
+        LEASE_SECONDS,
+        low=1.0,
+        meaning="seconds without a heartbeat after which other drivers on this folder do this one's runs",
+    )
     plugins: list[str] = PLUGINS
     dry_run: bool = flag(False, meaning="print the plan and an estimate of time, run nothing")
     quiet: bool = flag(False, meaning="no progress, only the tables at the end")
@@ -62,7 +68,7 @@ class Run(Command, Resources):
 
         if not self.suite:
             raise UserError(f"suite=NAME is missing; suites: {', '.join(suite_files())}")
-        suites = load_suites(self.suite, self.profile)
+        suites = load_suites(self.suite, self.profile, self.device)
         self.check()
         self.export()
         if self.jobs and not self.dry_run:
@@ -76,8 +82,7 @@ class Run(Command, Resources):
         load_plugins(plugins)
         refuse_mistakes(suites, entries=True)
         plans = [make_plan(suite, self.overrides) for suite in suites]
-        for remark in {plan.suite.remark for plan in plans if plan.suite.remark}:
-            print(remark)
+        _print_remarks(plans)
         return _dry_run(plans, self) if self.dry_run else _run(plans, self, plugins)
 
     @property
@@ -87,11 +92,16 @@ class Run(Command, Resources):
         return {**self.others, **{key: value for key, value in whole.items() if value}}
 
 
+def _print_remarks(plans: Sequence[Plan]) -> None:
+    for remark in dict.fromkeys(plan.suite.remark for plan in plans if plan.suite.remark):
+        print(remark)
+
+
 def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     from rich.console import Console
 
-    from mobench.core.spec import hash_of
-    from mobench.planning.plan import expected_work, make_groups
+    from mobench.planning.data import with_data
+    from mobench.planning.plan import expected_work, make_groups, make_plan
     from mobench.reporting.terminal import print_results
     from mobench.running.executor import execute as execute_groups
     from mobench.running.progress import Progress
@@ -101,13 +111,15 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     console = Console(highlight=False)
     root = Path(asked.results)
     store = Store(root)
+    todo = partial(store.pending, retry_failed=asked.retry == "failed")
+    ready = with_data(plans, lambda plan: todo(plan.specs), partial(make_plan, overrides=asked.overrides))
+    _print_remarks([plan for plan in ready if plan not in plans])
+    plans = ready
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     limits = {spec.id: plan.suite.time_limit for plan in plans for spec in plan.specs}
     warn = partial(_warn, console)
-    pending = store.pending(specs.values(), retry_failed=asked.retry == "failed", on_damage=warn)
+    pending = todo(specs.values(), on_damage=warn)
     console.print(f"{len(specs)} runs: {len(specs) - len(pending)} stored, {len(pending)} to do, results in {root}")
-    for spec in {hash_of([spec.problem, spec.problem_settings]): spec for spec in pending}.values():
-        spec.build_problem().prepare()
     for plan in plans:
         store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base)
     groups = make_groups(pending)
@@ -121,6 +133,7 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
             plugins=plugins,
             on_event=progress.update,
             weights=weights,
+            lease=asked.lease,
         )
     if tally.interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C has nothing left to interrupt

@@ -18,7 +18,7 @@ from pydantic import ConfigDict
 
 from mobench.core.registry import find_method, find_problem, methods, problems
 from mobench.core.settings import Configurable
-from mobench.core.spec import RunSpec, as_json, hash_of
+from mobench.core.spec import OF_TRAINING, RunSpec, as_json, hash_of
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.training.optimizer import Training
@@ -166,9 +166,14 @@ def _product(variant: Mapping[str, Any]) -> Iterable[Point]:
 def _point(owner: type[Configurable] | None, point: Point) -> Point:
     if owner is None:
         return _json(point)
-    training = {key: value for key, value in point.items() if key.startswith("training.")}
+    training = {key: _parsed(key, value) for key, value in point.items() if key.startswith(OF_TRAINING)}
     own = {key: value for key, value in point.items() if key not in training}
     return _json({**owner(**own).configuration(), **training})
+
+
+def _parsed(key: str, value: Any) -> Any:
+    setting = Training.settings.get(key.removeprefix(OF_TRAINING))
+    return value if setting is None else setting.parse(key, value)
 
 
 def _json(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -11,16 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import orjson
-from filelock import FileLock
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from mobench.errors import UserError
 from mobench.planning.experiment import Experiment, difference
 from mobench.store.atomic import write_atomically
+from mobench.store.lease import Leases
 from mobench.store.validation import complaint
 
 if TYPE_CHECKING:
     from mobench.planning.suite import Suite
+
+TURN_SECONDS = 0.02
+"""How often a process looks whether it is its turn to write."""
 
 _SUITE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PROFILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -77,27 +82,41 @@ _MANIFEST = TypeAdapter(SuiteManifest)
 def add_runs(folder: Path, suite: Suite, ids: Iterable[str], base: Suite) -> None:
     """Add `ids`, planned with `suite`, to the manifest of `base`, the suite as its file has it.
 
-    Several processes may do so at once.
+    Several processes, on several machines, may do so at once.
     """
     path = _path(folder, base.name, base.profile)
-    folder.mkdir(parents=True, exist_ok=True)
-    definition = json.loads(json.dumps(vars(base), default=vars))
-    own = Experiment.of(base)
-    planned = Experiment.of(suite)
-    wanted = difference(planned, own).parts
-    with FileLock(path.with_name(f".{path.name}.lock")):
-        known = SuiteManifest.read(path) if path.exists() else None
-        experiments: list[PlannedRuns] = []
-        runs = set(ids)
-        for part in known.experiments if known else ():
-            if difference(part.experiment, own).parts == wanted:
-                runs |= {*part.runs}
-            else:
-                experiments.append(part)
-        experiments.append(PlannedRuns(planned.within(own), tuple(sorted(runs))))
-        unsorted = tuple(id_ for id_ in known.unsorted if id_ not in runs) if known else ()
-        manifest = SuiteManifest(2, base.name, base.profile, definition, tuple(experiments), unsorted)
-        write_atomically(path, json.dumps(asdict(manifest), indent=1).encode(), sync=True)
+    said = {key: value for key, value in vars(base).items() if key != "fallback"}
+    definition = json.loads(json.dumps(said, default=vars))
+    wanted = set(ids)
+    turn = hashlib.sha256(f"manifest {path.name}".encode()).hexdigest()
+    with Leases(folder.parent) as leases:
+        while True:
+            if not leases.acquire(turn):
+                time.sleep(TURN_SECONDS)
+                continue
+            known = SuiteManifest.read(path) if path.exists() else None
+            experiments = _with_runs(
+                known.experiments if known else (), wanted, Experiment.of(suite), Experiment.of(base)
+            )
+            unsorted = tuple(id_ for id_ in known.unsorted if id_ not in wanted) if known else ()
+            manifest = SuiteManifest(2, base.name, base.profile, definition, experiments, unsorted)
+            write_atomically(path, json.dumps(asdict(manifest), indent=1).encode(), sync=True)
+            leases.release(turn)
+            if wanted <= set(SuiteManifest.read(path).runs):  # nobody who was stopped in his turn wrote over it
+                return
+
+
+def _with_runs(
+    known: Iterable[PlannedRuns], wanted: set[str], experiment: Experiment, profile: Experiment
+) -> tuple[PlannedRuns, ...]:
+    """Return the known experiments with runs added to one of them, or with a new one."""
+    parts = difference(experiment, profile).parts
+    same: list[PlannedRuns] = []
+    others: list[PlannedRuns] = []
+    for planned in known:
+        (same if difference(planned.experiment, profile).parts == parts else others).append(planned)
+    runs = wanted.union(*(planned.runs for planned in same))
+    return (*others, PlannedRuns(experiment.within(profile), tuple(sorted(runs))))
 
 
 def read_all(folder: Path) -> list[SuiteManifest]:

@@ -101,8 +101,8 @@ def _change(
 ) -> dict[str, list[dict[str, Any]]]:
     """Keep the entries that are asked for, and apply `<part>.<name>.<setting>=value` to every variant of an entry.
 
-    A name that the suite does not list joins with its defaults and what is `common` to all; names with a leading `+` are added to all that
-    the suite lists.
+    A name that the suite does not list joins with its defaults and what is `common` to all; names with a leading `+`
+    are added to all that the suite lists.
     """
     known = {id_(find(name)): _variants(entry) for name, entry in entries.items()}
     asked: Sequence[str] = overrides.get(part) or []

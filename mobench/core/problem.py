@@ -73,6 +73,13 @@ class Problem(Described, ABC):
         """Return points on the true front (points × objectives) of this seed's instance, if known."""
         return None
 
+    def reference_volumes(self, evaluations: int) -> Mapping[str, float]:
+        """Return hypervolumes in the frozen bounds that other algorithms reach with so many evaluations, by name.
+
+        They stand beside the methods' own, for comparison, and are not ranked.
+        """
+        return {}
+
     def seconds_per_step(self, device: str) -> float | None:
         """Return a stated cost of one step on `cpu` (one core) or `cuda`; None: it is timed by trying a few."""
         return None
@@ -220,6 +227,11 @@ class VectorProblem(Problem):
                 meaning="largest gradient norm of all objectives at the end; 0 where every objective is stationary",
             ),
         )
+
+    @staticmethod
+    def project(theta: torch.Tensor, constants: Constants) -> torch.Tensor | None:
+        """Return the rows of `theta` moved to where they may be, after every step; None: they may be anywhere."""
+        return None
 
     def pareto_set(self, seed: int) -> npt.NDArray[np.float64] | None:
         """Return the points θ (points × n) whose values make the front of this seed's instance, if known."""

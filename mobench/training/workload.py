@@ -173,6 +173,12 @@ class VectorWorkload(Workload):
         assert self.theta.grad is not None
         self.theta.grad.copy_(torch.from_numpy(combined))
 
+    def after_update(self, lr: float) -> None:
+        with torch.no_grad():
+            allowed = self.kind.project(self.theta, self.constants)
+            if allowed is not None:
+                self.theta.copy_(allowed)
+
     def metrics(self, member: int) -> dict[str, float]:
         problem = self.problems[member]
         if self._final is None:

@@ -34,6 +34,18 @@ class Bounds:
     reference: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A function of two variables on a grid, to be drawn beside what runs found."""
+
+    x: npt.NDArray[np.float64]
+    y: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64]
+    """Rows by y, columns by x."""
+    axes: tuple[str, str]
+    name: str
+
+
 class Problem(Described, ABC):
     """A family of seeded multi-objective problems. The primary objective comes first."""
 
@@ -71,6 +83,10 @@ class Problem(Described, ABC):
 
     def pareto_front(self, seed: int) -> npt.NDArray[np.float64] | None:
         """Return points on the true front (points × objectives) of this seed's instance, if known."""
+        return None
+
+    def picture(self) -> Picture | None:
+        """Return the true solution as a picture, where runs keep theirs on the same grid (`Task.final_sample`)."""
         return None
 
     def reference_volumes(self, evaluations: int) -> Mapping[str, float]:
@@ -154,6 +170,10 @@ class Task(ABC):
 
     def epoch_metrics(self) -> Mapping[str, Any]:
         """Return what a run's curves keep at the end of each epoch."""
+        return {}
+
+    def final_sample(self) -> Mapping[str, Any]:
+        """Return what a finished run's curves keep of its end, e.g. `picture`: rows of a function on a grid."""
         return {}
 
     def timings(self) -> Mapping[str, float]:

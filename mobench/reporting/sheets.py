@@ -164,7 +164,10 @@ def _reference_rows(results: SuiteResults, part: pd.DataFrame) -> list[tuple[Cel
     instances = list(dict.fromkeys(part["instance"]))
     names = list(dict.fromkeys(name for volumes in results.references.values() for name in volumes))
     found = [[results.references.get(instance, {}).get(name) for instance in instances] for name in names]
-    return [cells([name, *("–" if v is None else number(v, 3) for v in row)]) for name, row in zip(names, found, strict=True)]
+    return [
+        cells([name, *("–" if v is None else number(v, 3) for v in row)])
+        for name, row in zip(names, found, strict=True)
+    ]
 
 
 def pivot_sheets(results: SuiteResults) -> list[Sheet]:

@@ -86,11 +86,11 @@ class BoxProblem(VectorProblem):
         return theta.clamp(constants["low"], constants["high"])
 
     @classmethod
-    def values(cls, theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:  # type: ignore[override]
+    def values(cls, theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
         return cls.evaluate(cls.project(theta, constants), constants["objectives"].shape[1])
 
     @classmethod
-    def gradients(cls, theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:  # type: ignore[override]
+    def gradients(cls, theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
         k, inside = constants["objectives"].shape[1], (theta >= constants["low"]) & (theta <= constants["high"])
         with torch.enable_grad():
             x = cls.project(theta.detach(), constants).requires_grad_()

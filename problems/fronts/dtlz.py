@@ -53,7 +53,7 @@ class DTLZ(BoxProblem):
     def sphere(self) -> Points:
         """Return points of the unit sphere in the positive orthant."""
         directions = self.directions()
-        return directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))
 
     def curve(self) -> Points:
         """Return the front of DTLZ5 and 6: every angle but the first is π/4."""

@@ -78,7 +78,10 @@ def volumes_of(problem: BoxProblem, algorithm: str, seed: int, budgets: tuple[in
     }
     running = makers[algorithm]()
     running.setup(
-        Formulas(n_var=len(low), n_obj=k, xl=low, xu=high), termination=("n_eval", budgets[-1]), seed=seed, verbose=False
+        Formulas(n_var=len(low), n_obj=k, xl=low, xu=high),
+        termination=("n_eval", budgets[-1]),
+        seed=seed,
+        verbose=False,
     )
     found: list[float] = []
     best = 0.0

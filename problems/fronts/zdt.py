@@ -113,7 +113,7 @@ class ZDT3(BoxProblem):
         first = np.concatenate([np.linspace(*piece, POINTS // len(PIECES)) for piece in PIECES])
         second = 1.0 - np.sqrt(first) - first * np.sin(10.0 * np.pi * first)
         record = np.concatenate([[True], second[1:] < np.minimum.accumulate(second)[:-1]])
-        return np.column_stack([first, second])[record]
+        return np.column_stack([first[record], second[record]])
 
 
 @register

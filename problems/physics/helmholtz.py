@@ -29,9 +29,12 @@ class Helmholtz(PhysicsProblem):
     id = "helmholtz@1"
     title = "Helmholtz’ equation"
     formulas = (
-        Formula(r"L_1 = {\lVert u_{xx} + u_{yy} + u - q \rVert}^2, \quad q = (1 - 17 \pi^2) \sin \pi x \sin 4 \pi y", "Residual"),
+        Formula(
+            r"L_1 = {\lVert u_{xx} + u_{yy} + u - q \rVert}^2, \quad q = (1 - 17 \pi^2) \sin \pi x \sin 4 \pi y",
+            "Residual",
+        ),
         Formula(r"L_2 = {\lVert u \rVert}^2 \text{ on the boundary}", "Boundary"),
-    )  # fmt: skip
+    )
     reference = Reference(
         "S. Wang, Y. Teng and P. Perdikaris",
         "Understanding and mitigating gradient flow pathologies in physics-informed neural networks",

@@ -5,14 +5,15 @@ For a = tanh(z) and z = W a' + b, the chain rule gives, along each input x_i,
     ∂_i z = W ∂_i a',      ∂_i a = (1 − a²) ∂_i z,
     ∂_ii z = W ∂_ii a',    ∂_ii a = (1 − a²) (∂_ii z − 2 a (∂_i z)²).
 
-Value and derivatives of all points pass through a layer as one matrix product, and one backward pass of the result gives
-the gradient by the weights. Nested calls of autograd would cost several times as much.
+Value and derivatives of all points pass through a layer as one matrix product, and one backward pass of the result
+gives the gradient by the weights. Nested calls of autograd would cost several times as much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -46,7 +47,7 @@ class TanhNetwork:
         self.low, self.high = (torch.tensor(side, dtype=dtype) for side in (low, high))
         sizes = [2, *[width] * depth, outputs]
         self.weights, self.biases = [], []
-        for inputs, count in zip(sizes, sizes[1:], strict=False):
+        for inputs, count in pairwise(sizes):
             drawn = torch.randn(count, inputs, generator=generator, dtype=torch.float64)
             self.weights.append((drawn * (2.0 / (inputs + count)) ** 0.5).to(dtype).requires_grad_())
             self.biases.append(torch.zeros(count, dtype=dtype).requires_grad_())
@@ -65,8 +66,8 @@ class TanhNetwork:
         """Return the outputs at the points (N×2)."""
         a = 2.0 * (points - self.low) / (self.high - self.low) - 1.0
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            a = torch.tanh(a @ weight.T + bias)
-        return a @ self.weights[-1].T + self.biases[-1]
+            a = torch.tanh(torch.addmm(bias, a, weight.T))
+        return torch.addmm(self.biases[-1], a, self.weights[-1].T)
 
     def jet(self, points: Tensor, second: bool = True) -> Jet:
         """Return outputs and derivatives at the points (N×2)."""
@@ -78,18 +79,17 @@ class TanhNetwork:
         a = torch.cat(streams)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             a = _through_tanh(a @ weight.T, bias, count)
-        parts = (a @ self.weights[-1].T).split(count)
+        parts = torch.split(a @ self.weights[-1].T, count)
         return Jet(parts[0] + self.biases[-1], tuple(parts[1:3]), tuple(parts[3:]))
 
 
 def _through_tanh(z: Tensor, bias: Tensor, count: int) -> Tensor:
     """Apply tanh to the values z + b, and the chain rule to the derivatives below them."""
-    parts = z.split(count)
+    parts = torch.split(z, count)
     value = torch.tanh(parts[0] + bias)
     slope = 1.0 - value * value
     first = [slope * part for part in parts[1:3]]
     second = [
-        slope * part - 2.0 * value * along * by
-        for part, along, by in zip(parts[3:], first, parts[1:3], strict=False)
+        slope * part - 2.0 * value * along * by for part, along, by in zip(parts[3:], first, parts[1:3], strict=False)
     ]
     return torch.cat([value, *first, *second])

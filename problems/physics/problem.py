@@ -49,7 +49,7 @@ class PhysicsProblem(TaskProblem):
     """A network u(x, y) trained to satisfy an equation inside a rectangle and conditions on its edges.
 
     Every step draws new points, uniformly inside and on each edge that has a condition. Losses at the end are taken on
-    points that are the same for all runs and were not trained on. `error` is the distance to the solution,
+    points that are the same for all runs and were not trained on. `solution_error` is the distance to the solution,
     relative to its size, on a grid.
     """
 
@@ -65,11 +65,13 @@ class PhysicsProblem(TaskProblem):
 
     width: int = integer(32, low=1, meaning="units of a hidden layer")
     depth: int = integer(4, low=1, meaning="number of hidden layers")
-    points: int = integer(256, low=4, meaning="points inside the domain at each step; a quarter of it on each condition")
+    points: int = integer(
+        256, low=4, meaning="points inside the domain at each step; a quarter of it on each condition"
+    )
 
     @abstractmethod
     def losses(self, network: TanhNetwork, inside: Tensor, edges: Tensor) -> list[Tensor]:
-        """Return the losses; `inside` are points of the domain, `edges` numbers in [0, 1) along each condition's edges."""
+        """Return the losses at points `inside`, and at numbers in [0, 1) along the `edges` of each condition."""
 
     @abstractmethod
     def solution(self, x: Grid, y: Grid) -> Grid:
@@ -98,14 +100,14 @@ class PhysicsProblem(TaskProblem):
         return (
             *super().metrics(),
             *(
-                Metric(f"log10/{name}", f"log10 of {name} loss", better="min", meaning=f"log10 of the {name} loss {found}")
+                Metric(f"log10/{name}", f"log10 of {name} loss", better="min", meaning=f"log10 of it {found}")
                 for name in self.conditions
             ),
             Metric(
                 "validation_loss", "sum of losses", "", "min", NON_NEGATIVE, f"sum of all losses {found}, for selection"
             ),
             Metric(
-                "error", "relative error", "", "min", NON_NEGATIVE,
+                "solution_error", "relative error", "", "min", NON_NEGATIVE,
                 "‖u − u*‖ / ‖u*‖ on a grid, u* the exact or a numerically computed solution",
             ),
         )  # fmt: skip
@@ -171,7 +173,7 @@ class PhysicsTask(Task):
             **{f"loss/{name}": loss for name, loss in zip(names, losses, strict=True)},
             **{f"log10/{name}": math.log10(max(loss, FLOOR)) for name, loss in zip(names, losses, strict=True)},
             "validation_loss": sum(losses),
-            "error": float(np.linalg.norm(off) / np.linalg.norm(wanted)),
+            "solution_error": float(np.linalg.norm(off) / np.linalg.norm(wanted)),
         }
 
     def final_sample(self) -> Mapping[str, Any]:

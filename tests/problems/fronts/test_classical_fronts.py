@@ -1,4 +1,4 @@
-"""ZDT, DTLZ and RE: pymoo's values, exact gradients in the box, fronts that nothing dominates, references that repeat."""
+"""ZDT, DTLZ and RE: pymoo's values, exact gradients, fronts that nothing dominates, references that repeat."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,6 @@ def test_nothing_dominates_the_front_and_the_front_is_reached(name):
     bounds = problem.hypervolume_bounds()
     assert (front >= np.array(bounds.ideal)).all() and (front <= np.array(bounds.reference)).all()
     k = len(problem.objectives())
-    low, high = problem.box()
     x = inside(problem, 4000).numpy()
     best = {"zdt4": 0.0, "re21": None}.get(name, 0.5 if name in ("dtlz1", "dtlz2", "dtlz3", "dtlz4", "dtlz5") else 0.0)
     if best is not None:

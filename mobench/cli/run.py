@@ -68,7 +68,7 @@ class Run(Command, Resources):
 
         if not self.suite:
             raise UserError(f"suite=NAME is missing; suites: {', '.join(suite_files())}")
-        suites = load_suites(self.suite, self.profile)
+        suites = load_suites(self.suite, self.profile, self.device)
         self.check()
         self.export()
         if self.jobs and not self.dry_run:
@@ -82,8 +82,7 @@ class Run(Command, Resources):
         load_plugins(plugins)
         refuse_mistakes(suites, entries=True)
         plans = [make_plan(suite, self.overrides) for suite in suites]
-        for remark in {plan.suite.remark for plan in plans if plan.suite.remark}:
-            print(remark)
+        _print_remarks(plans)
         return _dry_run(plans, self) if self.dry_run else _run(plans, self, plugins)
 
     @property
@@ -93,11 +92,16 @@ class Run(Command, Resources):
         return {**self.others, **{key: value for key, value in whole.items() if value}}
 
 
+def _print_remarks(plans: Sequence[Plan]) -> None:
+    for remark in dict.fromkeys(plan.suite.remark for plan in plans if plan.suite.remark):
+        print(remark)
+
+
 def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     from rich.console import Console
 
-    from mobench.core.spec import hash_of
-    from mobench.planning.plan import expected_work, make_groups
+    from mobench.planning.data import with_data
+    from mobench.planning.plan import expected_work, make_groups, make_plan
     from mobench.reporting.terminal import print_results
     from mobench.running.executor import execute as execute_groups
     from mobench.running.progress import Progress
@@ -107,13 +111,15 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     console = Console(highlight=False)
     root = Path(asked.results)
     store = Store(root)
+    todo = partial(store.pending, retry_failed=asked.retry == "failed")
+    ready = with_data(plans, lambda plan: todo(plan.specs), partial(make_plan, overrides=asked.overrides))
+    _print_remarks([plan for plan in ready if plan not in plans])
+    plans = ready
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     limits = {spec.id: plan.suite.time_limit for plan in plans for spec in plan.specs}
     warn = partial(_warn, console)
-    pending = store.pending(specs.values(), retry_failed=asked.retry == "failed", on_damage=warn)
+    pending = todo(specs.values(), on_damage=warn)
     console.print(f"{len(specs)} runs: {len(specs) - len(pending)} stored, {len(pending)} to do, results in {root}")
-    for spec in {hash_of([spec.problem, spec.problem_settings]): spec for spec in pending}.values():
-        spec.build_problem().prepare()
     for plan in plans:
         store.add_manifest(plan.suite, [spec.id for spec in plan.specs])
     groups = make_groups(pending)

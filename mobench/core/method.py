@@ -168,6 +168,14 @@ class Step:
         held_out = self._held_out
         return self.gradient_seconds + (held_out.gradient_seconds if isinstance(held_out, Step) else 0.0)
 
+    def gaps(self, least: float) -> Vector:
+        """Return how far each loss is above its lower bound, at least `least`; where no bound is known, above 0."""
+        losses = self.losses
+        if not np.isfinite(losses).all():
+            raise NonFiniteError(f"the losses at iteration {self.iteration} are not finite: {losses.tolist()}")
+        bounds = self.lower_bounds
+        return np.asarray(np.maximum(losses - np.where(np.isneginf(bounds), 0.0, bounds), least))
+
     def note(self, **diagnostics: Any) -> None:
         """Record diagnostics of this step: scalars are averaged over the run, arrays are sampled."""
         self.notes.update(diagnostics)

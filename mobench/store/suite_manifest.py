@@ -59,7 +59,8 @@ _MANIFEST = TypeAdapter(SuiteManifest)
 def add_runs(folder: Path, suite: Suite, ids: Iterable[str]) -> None:
     """Add `ids` to the suite's manifest; several processes, on several machines, may do so at once."""
     path = _path(folder, suite.name, suite.profile)
-    definition = json.loads(json.dumps(vars(suite), default=vars))
+    said = {key: value for key, value in vars(suite).items() if key != "fallback"}
+    definition = json.loads(json.dumps(said, default=vars))
     wanted = set(ids)
     turn = hashlib.sha256(f"manifest {path.name}".encode()).hexdigest()
     with Leases(folder.parent) as leases:

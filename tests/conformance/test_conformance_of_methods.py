@@ -31,6 +31,9 @@ VARIANTS: list[Case] = [
     ("alignedmtl", {"scale": "rmse"}),
     ("graddrop", {"leak": 0.3}),
     ("sdmgrad", {"pull": 0.0}),
+    ("dwa", {"period": 2}),
+    ("gradnorm", {"layer": "all", "lr": 0.5}),
+    ("stch", {"preference": (1.0, 2.0, 3.0), "smoothing": 0.01}),
 ]
 CASES: list[Case] = [(name, {}) for name in methods()] + VARIANTS
 

@@ -126,7 +126,8 @@ class SuiteResults:
         A step counts as one evaluation of all objectives; its gradients are not counted.
         """
         found: dict[str, dict[str, float]] = {}
-        for instance, runs in self.done.groupby("instance", sort=False) if len(self.table) else ():
+        known = len(self.table) and "steps" in self.done
+        for instance, runs in self.done.groupby("instance", sort=False) if known else ():
             steps = runs.groupby(["contender", "seed"])["steps"].sum().max()
             found[str(instance)] = dict(self.problems[str(instance)].reference_volumes(int(steps)))
         return {instance: volumes for instance, volumes in found.items() if volumes}

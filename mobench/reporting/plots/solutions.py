@@ -73,7 +73,8 @@ class Solutions(Plot):
                 continue
             grid = part.pivot(index="y", columns="x", values=column)
             true = frame[(frame["instance_label"] == label) & (frame["contender"] == "")]["value"]
-            extent = (grid.columns[0], grid.columns[-1], grid.index[0], grid.index[-1])
+            across, up = grid.columns.to_numpy(dtype=np.float64), grid.index.to_numpy(dtype=np.float64)
+            extent = (across[0], across[-1], up[0], up[-1])
             look = {"cmap": "viridis", "vmin": true.min(), "vmax": true.max()}
             shown = grid.to_numpy(dtype=np.float64)
             if column == "error":

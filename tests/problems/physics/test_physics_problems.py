@@ -152,7 +152,8 @@ def test_solutions_are_drawn_for_the_selected_configuration(tmp_path):
 
     suite = tmp_path / "waves.yaml"
     suite.write_text(
-        "title: t\nproblems: {helmholtz@1: {width: 6, depth: 1, points: 16}}\nmethods: {ws: {weight: [0.2, 0.8]}, mgda: {}}\n"
+        "title: t\nproblems: {helmholtz@1: {width: 6, depth: 1, points: 16}}\n"
+        "methods: {ws: {weight: [0.2, 0.8]}, mgda: {}}\n"
         "training: {optimizer: adam, lr: 0.01, steps: 3}\nplots: [solutions]\n"
     )
     assert main(["run", f"suite={suite}", f"results={tmp_path / 'out'}", "jobs=1"]) == 0

@@ -98,7 +98,11 @@ def bent(where: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
 
 @register
 class DTLZ1(DTLZ):
-    """A flat front Σ f_i = ½ behind many local ones."""
+    """A flat front Σ f_i = ½ behind many local ones.
+
+    The first K − 1 coordinates say where on the front a point lies, the others how far it is from the front. That
+    distance is a bowl with waves, and a method that only descends ends in one of its many local minima.
+    """
 
     id = "dtlz1@1"
     title = "DTLZ1"
@@ -126,7 +130,11 @@ class DTLZ1(DTLZ):
 
 @register
 class DTLZ2(DTLZ):
-    """A spherical front Σ f_i² = 1, and a bowl as the way to it."""
+    """A spherical front Σ f_i² = 1, and a bowl as the way to it.
+
+    The first K − 1 coordinates are angles on the sphere, the others make its radius. The front is concave: a weighted
+    sum has its minima at the ends of it, where all objectives but one are zero.
+    """
 
     id = "dtlz2@1"
     title = "DTLZ2"
@@ -147,7 +155,11 @@ class DTLZ2(DTLZ):
 
 @register
 class DTLZ3(DTLZ):
-    """The spherical front of DTLZ2 behind many local ones."""
+    """The spherical front of DTLZ2 behind many local ones.
+
+    The radius of the sphere is no bowl here but a bowl with waves, as in the first problem of the collection. A method
+    that only descends ends on the sphere of the local minimum that lies below its start.
+    """
 
     id = "dtlz3@1"
     title = "DTLZ3"
@@ -169,7 +181,11 @@ class DTLZ3(DTLZ):
 
 @register
 class DTLZ4(DTLZ):
-    """The spherical front of DTLZ2, where almost all points have angles near zero: θ = x¹⁰⁰."""
+    """The spherical front of DTLZ2, where almost all points have angles near zero.
+
+    The angles are the hundredth powers of the coordinates. Their slope vanishes but for a thin layer at one face of the
+    box, so that gradients say nothing about the place on the front from almost every start.
+    """
 
     id = "dtlz4@1"
     title = "DTLZ4"
@@ -196,7 +212,11 @@ _BENT = Formula(
 
 @register
 class DTLZ5(DTLZ):
-    """A front that is only a curve: all angles but one are fixed there."""
+    """A front that is only a curve: all angles but one are fixed there.
+
+    Away from the front the angles can be chosen, and near it all but the first are drawn to 45 degrees. Objectives
+    that conflict far away agree on the front, which has fewer dimensions than there are objectives.
+    """
 
     id = "dtlz5@1"
     title = "DTLZ5"
@@ -218,7 +238,11 @@ class DTLZ5(DTLZ):
 
 @register
 class DTLZ6(DTLZ):
-    """The curve of DTLZ5 with a tenth root as the way to it: flat far away, infinitely steep at the front."""
+    """The curve of DTLZ5 with a tenth root as the way to it.
+
+    The root is almost flat away from the front and infinitely steep at it, which lies on faces of the box. Zero is
+    replaced by 1e-30 there, where the slope is a number and the distance from the front 0.001 for each coordinate.
+    """
 
     id = "dtlz6@1"
     title = "DTLZ6"
@@ -240,7 +264,11 @@ class DTLZ6(DTLZ):
 
 @register
 class DTLZ7(DTLZ):
-    """A front in 2^(K−1) pieces: the first K − 1 objectives are coordinates, the last has a wave in each of them."""
+    """A front in 2^(K−1) pieces.
+
+    The first K − 1 objectives are coordinates, and the last one has a wave in each of them. The other coordinates say
+    how far a point is from the front. Which piece is reached depends on the start alone if a method only descends.
+    """
 
     id = "dtlz7@1"
     title = "DTLZ7"

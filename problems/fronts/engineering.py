@@ -45,7 +45,8 @@ SURFACES = tuple(map(monomials, INJECTOR))
 class RE21(BoxProblem):
     """A truss of four bars: its volume against the displacement of its joint.
 
-    The sections x_1 … x_4 lie between what the admissible stress demands and three times the smallest of it.
+    The sections of the bars lie between what the admissible stress demands and three times the smallest of it. Thick
+    bars are heavy and thin ones give way, except one of them, which is best as thin as it may be.
     """
 
     id = "re21@1"
@@ -96,11 +97,18 @@ class RE37(BoxProblem):
     """A rocket injector: two temperatures and the length of the flame, as polynomials fitted to simulations.
 
     The four coordinates are flow angle, changes of the oxygen and hydrogen areas, and tip thickness, all scaled to the
-    unit interval.
+    unit interval. No front is stated: the surfaces are not convex.
     """
 
     id = "re37@1"
     title = "RE37, a rocket injector"
+    formulas = (
+        Formula(
+            r"f_i(x) = \sum_m c_{im}\, x_1^{\alpha_m} x_2^{\beta_m} x_3^{\gamma_m} x_4^{\delta_m}, "
+            r"\quad \alpha_m + \beta_m + \gamma_m + \delta_m \le 3",
+            "All three objectives are polynomials, of degree two or three",
+        ),
+    )
     reference = TANABE
 
     dimension: int = integer(4, low=4, high=4, meaning="number of parameters n")

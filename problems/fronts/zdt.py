@@ -60,7 +60,11 @@ class ZDT1(BoxProblem):
 
 @register
 class ZDT2(BoxProblem):
-    """A concave front in the unit box: f_2 = 1 − f_1². No weighted sum has a minimum between its ends."""
+    """A concave front in the unit box.
+
+    It differs from the first problem of the collection in the shape of its front, f_2 = 1 − f_1². No weighted sum of
+    the objectives has a minimum between the two ends of it, so that a sweep of weights finds the ends alone.
+    """
 
     id = "zdt2@1"
     title = "ZDT2"
@@ -83,7 +87,11 @@ class ZDT2(BoxProblem):
 
 @register
 class ZDT3(BoxProblem):
-    """A front in five pieces, in the unit box: f_2 = 1 − √f_1 − f_1 sin 10πf_1, where that is not dominated."""
+    """A front in five pieces, in the unit box.
+
+    A wave in the second objective cuts the curve f_2 = 1 − √f_1 − f_1 sin 10πf_1 into parts, of which five are not
+    dominated. A method that only descends stays in the valley of the wave in which it starts.
+    """
 
     id = "zdt3@1"
     title = "ZDT3"
@@ -161,7 +169,8 @@ class ZDT4(BoxProblem):
 class ZDT6(BoxProblem):
     """A concave front whose first objective has six valleys of different depth, and a steep way to it.
 
-    The distance from the front is a fourth root, whose slope is unbounded where it is zero.
+    The distance from the front is a fourth root, whose slope is unbounded where it is zero. The first objective is flat
+    around its maxima, so that starts there hardly move, and its deepest valley is the narrowest to hit.
     """
 
     id = "zdt6@1"

@@ -24,8 +24,10 @@ NODES = 120
 class Burgers(PhysicsProblem):
     """Burgers' equation on [−1, 1] × [0, 1], where a sine wave steepens into a shock at x = 0.
 
-    Three objectives: the equation inside, zero at both ends, and the wave at the start. The solution to compare with is
-    the Cole–Hopf integral by Gauss–Hermite quadrature with 120 nodes,
+    There are three objectives: the equation inside, zero at both ends, and the wave at the start. A network meets the
+    last two easily with a smooth function that is far from the solution, and the shock is where it shows.
+
+    The solution to compare with is the Cole–Hopf integral by Gauss–Hermite quadrature with 120 nodes,
 
         u(x, t) = −∫ sin π(x−η) w(x, η) dη / ∫ w(x, η) dη,   w = exp(−cos π(x−η) / 2πν − η² / 4νt).
     """

@@ -22,8 +22,8 @@ WAVES = (1.0, 4.0)
 class Helmholtz(PhysicsProblem):
     """Helmholtz' equation on [−1, 1]² with the solution u = sin πx · sin 4πy, and zero on the boundary.
 
-    Two objectives: the equation inside and the boundary. The source q is what the solution leaves in the equation.
-    The residual's gradient outweighs the boundary's by far.
+    There are two objectives: the equation inside, and zero on the boundary. The source q is what the solution leaves in
+    the equation. The residual's gradient outweighs the boundary's by far.
     """
 
     id = "helmholtz@1"

@@ -23,8 +23,10 @@ DECAY = REYNOLDS / 2.0 - math.sqrt(REYNOLDS**2 / 4.0 + 4.0 * math.pi**2)
 class Kovasznay(PhysicsProblem):
     """Kovasznay's flow at Reynolds number 40 on [−½, 1] × [−½, 3/2].
 
-    The network gives velocities u, v and the pressure p. Two objectives: momentum in both directions and
-    incompressibility inside, and the exact flow on the boundary. With λ = Re/2 − √(Re²/4 + 4π²),
+    The network gives velocities u, v and the pressure p. There are two objectives: momentum in both directions and
+    incompressibility inside, and the exact flow on the boundary.
+
+    With λ = Re/2 − √(Re²/4 + 4π²),
 
         u = 1 − e^{λx} cos 2πy,   v = λ/2π · e^{λx} sin 2πy,   p = ½ (1 − e^{2λx}).
     """

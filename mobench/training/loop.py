@@ -231,6 +231,8 @@ class Group:
                 metrics = self.workload.metrics(member.index)
                 timings = self.workload.timings(member.index)
                 artifact = self.workload.artifact(member.index)
+                if last := self.workload.final_sample(member.index):
+                    member.history.add({"step": self.iteration, **last})
             except Exception as error:  # noqa: BLE001 - as above
                 member.fail(error, self.iteration)
         if self.progress_steps and not member.by_direction:

@@ -70,6 +70,10 @@ class Workload(ABC):
     def metrics(self, member: int) -> dict[str, float]:
         """Return the problem's own metrics of a member at the current parameters."""
 
+    def final_sample(self, member: int) -> dict[str, Any]:
+        """Return what the curves keep of a finished member's end."""
+        return {}
+
     def timings(self, member: int) -> dict[str, float]:
         """Return what was timed of a finished member."""
         return {}
@@ -176,6 +180,12 @@ class VectorWorkload(Workload):
         assert self.theta.grad is not None
         self.theta.grad.copy_(torch.from_numpy(combined))
 
+    def after_update(self, lr: float) -> None:
+        with torch.no_grad():
+            allowed = self.kind.project(self.theta, self.constants)
+            if allowed is not None:
+                self.theta.copy_(allowed)
+
     def metrics(self, member: int) -> dict[str, float]:
         problem = self.problems[member]
         if self._final is None:
@@ -260,6 +270,9 @@ class TaskWorkload(Workload):
 
     def metrics(self, member: int) -> dict[str, float]:
         return dict(self.task.metrics())
+
+    def final_sample(self, member: int) -> dict[str, Any]:
+        return dict(self.task.final_sample())
 
     def timings(self, member: int) -> dict[str, float]:
         return dict(self.task.timings())

@@ -28,6 +28,10 @@ from mobench.scoring.suite_results import SuiteResults
 
 ARROWS = {"max": " ↑", "min": " ↓", None: ""}
 """Which way a column is better."""
+REFERENCES = (
+    "Below the methods: other algorithms at the largest stored number of evaluations that the largest sweep affords. "
+    "A step counts as one evaluation, and its gradients are not counted."
+)
 Line = Mapping[Any, Any]
 
 
@@ -162,7 +166,7 @@ def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:
         return []
     if frame["instance"].nunique() == 1:
         meanings = frame.drop_duplicates("form")[["form_label", "form_meaning"]].to_dict("records")
-        notes = tuple(f"{_capital(line['form_label'])}: {line['form_meaning']}." for line in meanings)
+        notes = [f"{_capital(line['form_label'])}: {line['form_meaning']}." for line in meanings]
         return [_volumes_sheet(results, frame, "form_label", "hypervolumes", "Hypervolumes", notes)]
     return [
         _volumes_sheet(results, part, "instance_label", f"hypervolume-{form}", _capital(part["form_meaning"].iloc[0]))
@@ -173,14 +177,28 @@ def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:
 def _volumes_sheet(
     results: SuiteResults, part: pd.DataFrame, across: str, stem: str, title: str, notes: Sequence[str] = ()
 ) -> Sheet:
-    labels = list(dict.fromkeys(part[across]))
+    columns = part.drop_duplicates(across)
     lines = {(line["contender"], line[across]): line for line in part.to_dict("records")}
-    rows = [(Cell(name), *(_volume(lines.get((name, label))) for label in labels)) for name in results.order]
-    return Sheet(stem, title, ("method", *labels), tuple(rows), part, (*notes, *reading_notes(part)))
+    rows = [(Cell(name), *(_volume(lines.get((name, label))) for label in columns[across])) for name in results.order]
+    references = _reference_rows(results, columns)
+    remarks = (*notes, *reading_notes(part), *([REFERENCES] if references else []))
+    return Sheet(stem, title, ("method", *columns[across]), (*rows, *references), part, remarks)
 
 
 def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
+
+
+def _reference_rows(results: SuiteResults, columns: pd.DataFrame) -> list[tuple[Cell, ...]]:
+    """Return what other algorithms reach at equal evaluations, below the methods, and never marked."""
+    known = [
+        results.references.get(line["instance"], {}) if line["headline"] else {} for line in columns.to_dict("records")
+    ]
+    names = dict.fromkeys(name for volumes in known for name in volumes)
+    return [
+        cells([name, *("–" if name not in volumes else number(volumes[name], 3) for volumes in known)])
+        for name in names
+    ]
 
 
 def pivot_sheets(results: SuiteResults) -> list[Sheet]:

@@ -10,9 +10,12 @@ root/leases/abcd….1                  who is doing a run, see `lease`
 from __future__ import annotations
 
 import difflib
+import errno
 import io
+import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -24,7 +27,7 @@ from mobench.core.spec import RunSpec
 from mobench.errors import UserError, unknown
 from mobench.store import lease
 from mobench.store.atomic import TEMPORARY, refresh, remove_stale, rename_once, write_atomically, write_once
-from mobench.store.record import RunRecord
+from mobench.store.record import NewerSchemaError, RunRecord
 from mobench.store.suite_manifest import SuiteManifest, add_runs, read_all
 
 if TYPE_CHECKING:
@@ -38,6 +41,9 @@ SYNC_AFTER_SECONDS = 1.0
 A record that costs less to compute than to sync may be lost or cut in a power failure, never when
 a process is killed; a cut record is reported and its run repeated.
 """
+
+DAMAGED = ".damaged"
+"""The ending of files that were set aside."""
 
 _ID = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 12
@@ -175,7 +181,7 @@ class Store:
         try:
             self._read(path)
         except DamagedRecordError:
-            path.replace(path.with_name(f"{record.id}.{time.time_ns()}.damaged"))
+            self.set_aside(path)
         sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
         write_atomically(path, record.encode(), sync=sync)
 
@@ -199,14 +205,24 @@ class Store:
         try:
             self._read(old, record.id)
         except DamagedRecordError:
-            old.rename(path.with_name(f"{record.id}.{time.time_ns()}.damaged"))
+            self.set_aside(old, record.id)
         else:
             old.unlink()
         return write_once(path, content, sync=sync)
 
-    def add_manifest(self, suite: Suite, ids: Iterable[str]) -> None:
-        """Add runs to those planned under `suite` and its profile."""
-        add_runs(self._manifests, suite, ids)
+    def set_aside(self, path: Path, name: str | None = None) -> None:
+        """Rename what is no record, so that it is kept but never read again."""
+        path.rename(path.with_name(f"{name or path.stem}.{time.time_ns()}{DAMAGED}"))
+
+    def run_files(self) -> Iterator[Path]:
+        """Yield whatever lies where records do, in order, but what was set aside and what is being written."""
+        for entry in _listing(self._runs):
+            files = _listing(entry) if entry.is_dir() else [entry]
+            yield from (file for file in files if file.suffix != DAMAGED)
+
+    def add_manifest(self, suite: Suite, ids: Iterable[str], base: Suite | None = None) -> None:
+        """Add runs planned under `suite`, which is `base` with overrides; None where there are none."""
+        add_runs(self._manifests, suite, ids, base or suite)
 
     def manifests(self) -> list[SuiteManifest]:
         """Return the manifests of all suites and profiles."""
@@ -242,10 +258,13 @@ class Store:
                 self.checkpoint(record.id).unlink(missing_ok=True)
 
     def _read(self, path: Path, id_: str | None = None) -> RunRecord | None:
-        try:
-            record = RunRecord.decode(path.read_bytes())
-        except FileNotFoundError:
+        content = read_regular(path)
+        if content is None:
             return None
+        try:
+            record = RunRecord.decode(content)
+        except NewerSchemaError as error:
+            raise UserError(f"{path} cannot be read: {error}; install that one to go on") from error
         except ValueError as error:
             raise DamagedRecordError(path, str(error)) from error
         if record.id != (id_ or path.stem):
@@ -254,15 +273,11 @@ class Store:
 
     def _files(self, on_damage: OnDamage | None) -> Iterator[Path]:
         """Yield the records' files; hidden files and damaged ones set aside are passed over."""
-        for folder in _listing(self._runs):
-            if not folder.is_dir():
-                _report(DamagedRecordError(folder, "a foreign file"), on_damage)
-                continue
-            for file in _listing(folder):
-                if file.suffix == ".json" and _ID.fullmatch(file.stem) and file.stem[:2] == folder.name:
-                    yield file
-                elif file.suffix != ".damaged":
-                    _report(DamagedRecordError(file, "a foreign file"), on_damage)
+        for file in self.run_files():
+            if file.suffix == ".json" and _ID.fullmatch(file.stem) and file.stem[:2] == file.parent.name:
+                yield file
+            else:
+                _report(DamagedRecordError(file, "a foreign file"), on_damage)
 
     def _complete(self, prefix: str) -> str:
         """Return the one stored id that starts with `prefix`."""
@@ -281,6 +296,24 @@ class Store:
         raise UserError(
             f"unknown run '{prefix}'.{hint} Accepted: the start of the id of one of {len(ids)} runs in {self._runs}"
         )
+
+
+def read_regular(path: Path) -> bytes | None:
+    """Return the content of a file, None where there is none; anything but a file is damage."""
+    try:
+        # A pipe would make a plain open wait for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise DamagedRecordError(path, "it is not a file")
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (IsADirectoryError, NotADirectoryError):
+        raise DamagedRecordError(path, "it is not a file") from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link to itself, a socket
+            raise DamagedRecordError(path, "it is not a file") from None
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _stamp(path: Path) -> Stamp | None:

@@ -35,6 +35,8 @@ class Workload(ABC):
     k: int
     lower_bounds: Matrix
     """The B×K lower bounds of the objectives."""
+    thresholds: Sequence[Vector | None]
+    """What each member's problem states as the losses to get below."""
     parameters: Sequence[torch.Tensor]
     """What the optimizer updates."""
     steps_per_epoch: int = 1
@@ -67,6 +69,10 @@ class Workload(ABC):
     @abstractmethod
     def metrics(self, member: int) -> dict[str, float]:
         """Return the problem's own metrics of a member at the current parameters."""
+
+    def final_sample(self, member: int) -> dict[str, Any]:
+        """Return what the curves keep of a finished member's end."""
+        return {}
 
     def timings(self, member: int) -> dict[str, float]:
         """Return what was timed of a finished member."""
@@ -119,6 +125,7 @@ class VectorWorkload(Workload):
         ]
         self.k = len(self.problems[0].objectives())
         self.lower_bounds = np.array([problem.lower_bounds(streams.seed) for problem, streams in members])
+        self.thresholds = [_thresholds(problem, streams.seed) for problem, streams in members]
         padded = list(range(self.size)) + [0] * (-self.size % LANES)
         self.constants: Constants = {name: torch.stack([each[i][name] for i in padded]) for name in each[0]}
         self.theta = torch.stack([starts[i] for i in padded]).requires_grad_()
@@ -173,6 +180,12 @@ class VectorWorkload(Workload):
         assert self.theta.grad is not None
         self.theta.grad.copy_(torch.from_numpy(combined))
 
+    def after_update(self, lr: float) -> None:
+        with torch.no_grad():
+            allowed = self.kind.project(self.theta, self.constants)
+            if allowed is not None:
+                self.theta.copy_(allowed)
+
     def metrics(self, member: int) -> dict[str, float]:
         problem = self.problems[member]
         if self._final is None:
@@ -222,6 +235,7 @@ class TaskWorkload(Workload):
         self.task = task
         self.k = len(problem.objectives())
         self.lower_bounds = np.array([problem.lower_bounds(seed)])
+        self.thresholds = [_thresholds(problem, seed)]
         self.parameters = task.parameters
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
@@ -257,6 +271,9 @@ class TaskWorkload(Workload):
     def metrics(self, member: int) -> dict[str, float]:
         return dict(self.task.metrics())
 
+    def final_sample(self, member: int) -> dict[str, Any]:
+        return dict(self.task.final_sample())
+
     def timings(self, member: int) -> dict[str, float]:
         return dict(self.task.timings())
 
@@ -277,6 +294,11 @@ class TaskWorkload(Workload):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.task.load_state_dict(state)
+
+
+def _thresholds(problem: Problem, seed: int) -> Vector | None:
+    stated = problem.thresholds(seed)
+    return None if stated is None else np.array(stated, dtype=np.float64)
 
 
 def make_workload(members: Sequence[tuple[Problem, Streams]]) -> Workload:

@@ -54,6 +54,7 @@ class Compression(TaskProblem):
     """
 
     id = "compression@2"
+    training: ClassVar = {"optimizer": "adam", "lr": 0.02, "schedule": "cosine", "epochs": 30}
     title = "Network compression"
     formulas = (
         Formula(

@@ -27,7 +27,7 @@ class Plain(Method):
         "the unpruned baseline of its tables",
         2026,
     )
-    look = Look("#3C3C3C", "#606C78", "8")
+    look = Look("#6C5454", "#846060", "s")
     lacks: ClassVar = {
         "symmetric in all objectives": "only the first objective counts",
         "no objective ascends": "the secondaries are not looked at",

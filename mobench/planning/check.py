@@ -98,7 +98,7 @@ def _vocabulary(solved: Sequence[Problem], compared: Sequence[type[Method]]) -> 
     found["metric"] = {*measured, *noted}
     found["column"] = {*found["column"], *found["metric"]}
     volumes = {f"hypervolume/{volume.name}" for problem in solved for volume in problem.hypervolumes()}
-    found["quantity"] = {*found["metric"], *volumes, "hypervolume/paper"}
+    found["published metric"] = {*found["metric"], *volumes, "hypervolume/paper"}
     return found
 
 
@@ -141,7 +141,7 @@ def _plot_names(path: str, entry: dict[str, Any]) -> Iterator[Name]:
 
 
 def _quantity_names(path: str, row: PublishedEntry) -> Iterator[Name]:
-    yield "quantity", f"{path}.value", row.value
+    yield "published metric", f"{path}.value", row.value
     yield "metric", f"{path}.per", row.per or "seconds"
     yield "column", f"{path}.by", row.by or "seed"
     yield from _where(f"{path}.where", row.where)

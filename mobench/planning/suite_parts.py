@@ -179,6 +179,8 @@ class Parts(Strict):
     """Problem id → settings; a list is a sweep; a list of mappings are variants."""
     methods: dict[Text, Entry] = field(default_factory=dict)
     """Method name → settings, with the same meaning of lists."""
+    every_method: Variant = field(default_factory=dict)
+    """Settings of every method, unless its own entry says otherwise, e.g. `{training.lr: [0.01, 0.1]}`."""
     training: Variant = field(default_factory=dict)
     """The optimizer, its schedule and the length of every run."""
     metrics: tuple[Text, ...] = ()

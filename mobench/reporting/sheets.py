@@ -29,6 +29,10 @@ from mobench.scoring.suite_results import SuiteResults
 
 ARROWS = {"max": " ↑", "min": " ↓", None: ""}
 """Which way a column is better."""
+REFERENCES = (
+    "Below the methods: other algorithms at the largest stored number of evaluations that the largest sweep affords. "
+    "A step counts as one evaluation, and its gradients are not counted."
+)
 Line = Mapping[Any, Any]
 
 
@@ -142,18 +146,30 @@ def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:
             (Cell(name), *(_volume(lines.get((name, label)), 3 if form == "frozen" else 1) for label in labels))
             for name in results.order
         ]
+        references = _reference_rows(results, part) if form == "frozen" else []
         title = FORMS[str(form)]
         sheets.append(
             Sheet(
                 f"hypervolume-{form}",
                 title[0].upper() + title[1:],
                 ("method", *labels),
-                tuple(rows),
+                (*rows, *references),
                 part,
-                reading_notes(part),
+                (*reading_notes(part), *([REFERENCES] if references else [])),
             )
         )
     return sheets
+
+
+def _reference_rows(results: SuiteResults, part: pd.DataFrame) -> list[tuple[Cell, ...]]:
+    """Return what other algorithms reach at equal evaluations, below the methods, and never marked."""
+    instances = list(dict.fromkeys(part["instance"]))
+    names = list(dict.fromkeys(name for volumes in results.references.values() for name in volumes))
+    found = [[results.references.get(instance, {}).get(name) for instance in instances] for name in names]
+    return [
+        cells([name, *("–" if v is None else number(v, 3) for v in row)])
+        for name, row in zip(names, found, strict=True)
+    ]
 
 
 def pivot_sheets(results: SuiteResults) -> list[Sheet]:

@@ -135,6 +135,19 @@ class SuiteResults:
         return hypervolume_frame(self)
 
     @cached_property
+    def references(self) -> dict[str, dict[str, float]]:
+        """Hypervolumes of other algorithms by instance and name, at as many evaluations as the largest sweep has steps.
+
+        A step counts as one evaluation of all objectives; its gradients are not counted.
+        """
+        found: dict[str, dict[str, float]] = {}
+        known = len(self.table) and "steps" in self.done
+        for instance, runs in self.done.groupby("instance", sort=False) if known else ():
+            steps = runs.groupby(["contender", "seed"])["steps"].sum().max()
+            found[str(instance)] = dict(self.problems[str(instance)].reference_volumes(int(steps)))
+        return {instance: volumes for instance, volumes in found.items() if volumes}
+
+    @cached_property
     def scores(self) -> pd.DataFrame:
         """Effort, quality and cost of every contender, see `overall_scores`."""
         return overall_scores(self)

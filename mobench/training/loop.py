@@ -41,6 +41,7 @@ class Member:
         self.gradients = workload.gradients_of(index)
         self.held_out = partial(workload.held_out, index)
         self.lower_bounds: Vector = workload.lower_bounds[index]
+        self.thresholds: Vector | None = workload.thresholds[index]
         self.by_direction = method.overrides("direction")
         self.observes = method.overrides("observe")
         self.means = Means()
@@ -148,7 +149,8 @@ class Group:
         weights = np.zeros((workload.size, workload.k))
         for member in alive:
             seen = losses[member.index]
-            step = Step(seen, member.gradients, member.lower_bounds, iteration, self.total, member.held_out)
+            bounds, limits = member.lower_bounds, member.thresholds
+            step = Step(seen, member.gradients, bounds, iteration, self.total, member.held_out, limits)
             try:
                 if not finite:
                     self.refuse_non_finite_losses(step)
@@ -231,6 +233,8 @@ class Group:
                 metrics = self.workload.metrics(member.index)
                 timings = self.workload.timings(member.index)
                 artifact = self.workload.artifact(member.index)
+                if last := self.workload.final_sample(member.index):
+                    member.history.add({"step": self.iteration, **last})
                 metrics |= self.workload.stationarity(member.index)
             except Exception as error:  # noqa: BLE001 - as above
                 member.fail(error, self.iteration)

@@ -37,6 +37,8 @@ class Workload(ABC):
     k: int
     lower_bounds: Matrix
     """The B×K lower bounds of the objectives."""
+    thresholds: Sequence[Vector | None]
+    """What each member's problem states as the losses to get below."""
     parameters: Sequence[torch.Tensor]
     """What the optimizer updates."""
     steps_per_epoch: int = 1
@@ -73,6 +75,10 @@ class Workload(ABC):
     @abstractmethod
     def stationarity(self, member: int) -> dict[str, float]:
         """Return `AT_THE_END` of a finished member: what its gradients at the current parameters say."""
+
+    def final_sample(self, member: int) -> dict[str, Any]:
+        """Return what the curves keep of a finished member's end."""
+        return {}
 
     def timings(self, member: int) -> dict[str, float]:
         """Return what was timed of a finished member."""
@@ -125,6 +131,7 @@ class VectorWorkload(Workload):
         ]
         self.k = len(self.problems[0].objectives())
         self.lower_bounds = np.array([problem.lower_bounds(streams.seed) for problem, streams in members])
+        self.thresholds = [_thresholds(problem, streams.seed) for problem, streams in members]
         padded = list(range(self.size)) + [0] * (-self.size % LANES)
         self.constants: Constants = {name: torch.stack([each[i][name] for i in padded]) for name in each[0]}
         self.theta = torch.stack([starts[i] for i in padded]).requires_grad_()
@@ -178,6 +185,12 @@ class VectorWorkload(Workload):
             combined[member] = direction.numpy()
         assert self.theta.grad is not None
         self.theta.grad.copy_(torch.from_numpy(combined))
+
+    def after_update(self, lr: float) -> None:
+        with torch.no_grad():
+            allowed = self.kind.project(self.theta, self.constants)
+            if allowed is not None:
+                self.theta.copy_(allowed)
 
     def metrics(self, member: int) -> dict[str, float]:
         problem = self.problems[member]
@@ -234,6 +247,7 @@ class TaskWorkload(Workload):
         self.task = task
         self.k = len(problem.objectives())
         self.lower_bounds = np.array([problem.lower_bounds(seed)])
+        self.thresholds = [_thresholds(problem, seed)]
         self.parameters = task.parameters
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
@@ -276,6 +290,9 @@ class TaskWorkload(Workload):
         rows.load(self.task.held_out_losses(next(self._batches) if batch is None else batch))
         return _stationarity(rows.gram())
 
+    def final_sample(self, member: int) -> dict[str, Any]:
+        return dict(self.task.final_sample())
+
     def timings(self, member: int) -> dict[str, float]:
         return dict(self.task.timings())
 
@@ -305,6 +322,11 @@ def _stationarity(gram: Matrix, gradients: Matrix | None = None) -> dict[str, fl
     norms = np.sqrt(np.diagonal(gram)).tolist()
     names = (metric.name for metric in AT_THE_END)
     return dict(zip(names, (norms[0], max(norms), pareto_residual(gram, gradients)), strict=True))
+
+
+def _thresholds(problem: Problem, seed: int) -> Vector | None:
+    stated = problem.thresholds(seed)
+    return None if stated is None else np.array(stated, dtype=np.float64)
 
 
 def make_workload(members: Sequence[tuple[Problem, Streams]]) -> Workload:

@@ -17,7 +17,7 @@ from mobench.planning.expression import Expression
 from mobench.planning.plan import expand, expand_entry
 from mobench.planning.published_file import read_published
 from mobench.planning.suite import Suite
-from mobench.planning.suite_parts import PublishedEntry
+from mobench.planning.suite_parts import STEP_COLUMNS, PublishedEntry
 from mobench.training.optimizer import Training
 
 NOTED = ("diagnostic/", "total/")
@@ -113,6 +113,10 @@ def _names(suite: Suite) -> Iterator[Name]:
         yield from _where(f"tables[{at}].where", table.where)
     for at, row in enumerate(suite.published):
         yield from _quantity_names(f"published[{at}]", row)
+    for at, claim in enumerate(suite.claims):
+        yield "formula", f"claims[{at}].measured", claim.measured
+        yield "formula", f"claims[{at}].bound", str(claim.bound)
+        yield from _where(f"claims[{at}].where", claim.where)
     for at, chosen in enumerate(suite.selected):
         for key in ("value", "select", "select_test", "against_value"):
             yield "metric", f"selected[{at}].{key}", getattr(chosen, key) or chosen.value
@@ -162,7 +166,7 @@ def _published_names(path: str, file: str) -> Iterator[Name]:
 def _read_formula(text: str, known: Mapping[str, Collection[str]]) -> None:
     """Refuse a formula that cannot be read, or that reads a column which does not exist."""
     for column in Expression(text).columns:
-        if "column" in known and column not in known["column"]:
+        if "column" in known and column not in (*known["column"], *STEP_COLUMNS):
             raise unknown("column", column, known["column"])
 
 

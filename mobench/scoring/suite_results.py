@@ -14,6 +14,7 @@ from mobench.core.registry import problems
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
+from mobench.scoring.claims import ClaimResult, judge
 from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
 from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_frame
@@ -175,6 +176,11 @@ class SuiteResults:
     def published(self) -> list[Comparison]:
         """The published quantities beside ours; where an experiment differs, those that it has runs for."""
         return [row for row in compare(self) if row.runs or not self.differs]
+
+    @cached_property
+    def claims(self) -> list[ClaimResult]:
+        """The suite's claims, and whether they hold."""
+        return judge(self.suite.claims, self.table, self.records)
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

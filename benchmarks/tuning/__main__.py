@@ -1,14 +1,13 @@
 """Run the candidates of a digits profile, and print what the rule of docs/protocol.md chooses among them.
 
-    python -m benchmarks.tuning suite=compression results=DIR [lr=0.01 epochs=20]
+    python -m benchmarks.tuning suite=compression results=DIR [lr=0.1 epochs=20]
 
-1. The learning rate, one for all methods: of `LEARNING_RATES` at the fewest epochs, the one with the highest mean over
-   contenders of the validation hypervolume of their whole grid.
-2. Epochs and size of the sweeps, one for all methods: of `LENGTHS`, which all cost about the same time, the pair with
-   the highest mean over contenders of the validation hypervolume of their best sweep of that size.
-3. Each contender's sweep: the values of the grid, so many, with the highest validation hypervolume.
+1. Learning rate, epochs and size of the sweeps, the same for all methods: of all `LEARNING_RATES` with all `LENGTHS`,
+   which cost about the same time, those with the highest mean over contenders of the validation hypervolume of their
+   best sweep of that size.
+2. Each contender's sweep: so many values of the grid, those with the highest validation hypervolume.
 
-With `lr` and `epochs` given, only the third step is taken. Only metrics of validation images are read.
+With `lr` and `epochs` given only these are tried. Only metrics of validation images are read.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from mobench.store.folder import Store
 PROFILE = "digits-tuning"
 ON_TEST = ("accuracy", "sparse_accuracy", "loss/cross-entropy", "log10/cross-entropy")
 """How metrics begin that are measured on test images; they are dropped before anything is looked at."""
-LEARNING_RATES = (0.003, 0.01, 0.03, 0.1)
+LEARNING_RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 LENGTHS = ((10, 5), (20, 3))
 """Epochs, and how many configurations a swept method then has, so that the whole suite takes about as long."""
 ALWAYS = {"pcd": 0.0}
@@ -94,24 +93,12 @@ def best_sweep(contender: str, front: Sequence[Front], knobs: Sequence[float], s
 
 def choose(suite: str, results: str, lr: float | None, epochs: int | None) -> None:
     """Apply the rule and print every number behind it."""
-    if lr is None:
-        for rate in LEARNING_RATES:
-            run(suite, rate, LENGTHS[0][0], results)
-        lr = max(LEARNING_RATES, key=lambda rate: _report_grid(suite, results, rate, LENGTHS[0][0]))
     lengths = [pair for pair in LENGTHS if epochs in (None, pair[0])]
-    for length, _ in lengths:
-        run(suite, lr, length, results)
-    length, size = max(lengths, key=lambda pair: _report_sweeps(suite, results, lr, *pair))
-    print(f"\nchosen: lr={lr:g}, epochs={length}, {size} configurations for every swept method")
-
-
-def _report_grid(suite: str, results: str, lr: float, epochs: int) -> float:
-    found, _ = validation_fronts(candidates(suite, results), suite, lr, epochs)
-    scores = {name: value(front) for name, front in found.items()}
-    mean = float(np.mean(list(scores.values())))
-    print(f"\nlr={lr:g}, {epochs} epochs, whole grid: mean {mean:.4f}")
-    print("  " + ", ".join(f"{name} {score:.3f}" for name, score in scores.items()))
-    return mean
+    tried = [(rate, *pair) for pair in lengths for rate in LEARNING_RATES if lr in (None, rate)]
+    for rate, length, _ in tried:
+        run(suite, rate, length, results)
+    rate, length, size = max(tried, key=lambda candidate: _report_sweeps(suite, results, *candidate))
+    print(f"\nchosen: lr={rate:g}, epochs={length}, {size} configurations for every swept method")
 
 
 def _report_sweeps(suite: str, results: str, lr: float, epochs: int, size: int) -> float:

@@ -24,6 +24,7 @@ from mobench.scoring.contenders import spelled
 from mobench.scoring.hypervolumes import FORMS
 from mobench.scoring.published import Comparison
 from mobench.scoring.selection import SelectedRow
+from mobench.scoring.selection_words import selection_words
 from mobench.scoring.suite_results import SuiteResults
 
 ARROWS = {"max": " ↑", "min": " ↓", None: ""}
@@ -107,7 +108,8 @@ def selected_sheets(results: SuiteResults) -> list[Sheet]:
         chosen = [cells([name, *(lines[row.label, name]["chosen"] or "–" for row in present)]) for name in names]
         remarks = [str(remark) for remark in (*part["source"].unique(), *part["note"].unique()) if remark]
         notes = (
-            f"{selection_policy(results)} Tried: configurations of the sweep.",
+            *selection_words([row.criterion for row in present], part, results.problems),
+            "Tried: configurations of the sweep.",
             *reading_notes(part),
             *(f"Published: {remark}" for remark in remarks),
         )
@@ -125,9 +127,9 @@ def selected_sheets(results: SuiteResults) -> list[Sheet]:
     return sheets
 
 
-def selection_policy(results: SuiteResults) -> str:
+def selection_policy(results: SuiteResults) -> list[str]:
     """Say on which data configurations are selected, and on which they are measured."""
-    return f"Configurations are selected on {results.selection} data and measured on test data."
+    return selection_words([row.criterion for row in results.selected_rows], results.selected, results.problems)
 
 
 def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:

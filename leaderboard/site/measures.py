@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from mobench.core.metric import Direction, Metric
 from mobench.scoring.selection import Criterion
+from mobench.scoring.selection_words import how_selected
 from mobench.scoring.suite_results import SuiteResults
 
 HYPERVOLUME = "hypervolume"
 
 EXPLANATIONS = {
-    "selected": "the configuration selected on validation data, measured on test data",
     "best": "the best configuration of the sweep; chosen on the number shown, so a longer sweep has an advantage",
     "mean": "the mean over the sweep; neither direction is better",
     "front": "the volume that the sweep dominates in the problem's frozen bounds, its points chosen on validation data "
@@ -27,19 +27,35 @@ class Measure:
     label: str
     metric: str
     kind: str
-    """A key of `EXPLANATIONS`."""
+    """`selected`, or a key of `EXPLANATIONS`."""
     best: Direction | None
     criterion: Criterion | None = None
     """How the configuration is chosen, where one is."""
     unit: float = 1.0
     decimals: int | None = None
+    selection: str = ""
+    """How a configuration was selected, where one was."""
+
+    @property
+    def how(self) -> str:
+        """How many configurations become one number."""
+        return self.selection or EXPLANATIONS[self.kind]
 
 
 def measures_of(results: SuiteResults) -> list[Measure]:
     """Return what the suite's table shows, the most important first: what it selects, its front, its metrics."""
     table = results.table
     chosen = [
-        Measure(row.key, row.criterion.value, "selected", row.criterion.best, row.criterion, row.unit, row.decimals)
+        Measure(
+            row.key,
+            row.criterion.value,
+            "selected",
+            row.criterion.best,
+            row.criterion,
+            row.unit,
+            row.decimals,
+            _selection(results, row.criterion),
+        )
         for row in results.selected_rows
         if row.criterion.metrics <= set(table.columns) and not row.criterion.against
     ]
@@ -57,6 +73,15 @@ def _fronts(results: SuiteResults) -> list[Measure]:
     ranking = [Measure("hypervolume", HYPERVOLUME, "front", "max", decimals=3)] if results.volumes else []
     beside = [(f"hypervolume, {name}", f"{HYPERVOLUME}/{name}") for name in names]
     return ranking + [Measure(label, metric, "front", "max", decimals=3) for label, metric in beside]
+
+
+def _selection(results: SuiteResults, criterion: Criterion) -> str:
+    """Say how the criterion selected, for each problem instance where that differs."""
+    found: dict[str, None] = {}
+    for instance, runs in results.table.groupby("instance", sort=False):
+        tried = int(runs.groupby("contender")["configuration"].nunique().max())
+        found[how_selected([criterion], results.problems[str(instance)], tried)] = None
+    return "; or ".join(found)
 
 
 def _plain(metric: Metric) -> Measure:

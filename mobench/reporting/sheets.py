@@ -25,6 +25,7 @@ from mobench.scoring.contenders import spelled
 from mobench.scoring.hypervolumes import PAPER
 from mobench.scoring.published import Comparison
 from mobench.scoring.selection import SelectedRow
+from mobench.scoring.selection_words import selection_words
 from mobench.scoring.suite_results import SuiteResults
 
 ARROWS = {"max": " ↑", "min": " ↓", None: ""}
@@ -125,7 +126,8 @@ def _selected_sheet(
     ]
     remarks = [str(remark) for remark in (*part["source"].unique(), *part["note"].unique()) if remark]
     notes = (
-        f"{selection_policy(results)} Tried: configurations of the sweep.",
+        *selection_words([row.criterion for row in rows], part, results.problems),
+        "Tried: configurations of the sweep.",
         *(f"{row.label}: {_fixed(row)}." for row in rows if row.criterion.fixed),
         *reading_notes(part),
         *(f"Published: {remark}" for remark in remarks),
@@ -156,9 +158,9 @@ def _fixed(row: SelectedRow) -> str:
     return f"{', '.join(texts)}, not selected"
 
 
-def selection_policy(results: SuiteResults) -> str:
+def selection_policy(results: SuiteResults) -> list[str]:
     """Say on which data configurations are selected, and on which they are measured."""
-    return f"Configurations are selected on {results.selection} data and measured on test data."
+    return selection_words([row.criterion for row in results.selected_rows], results.selected, results.problems)
 
 
 def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:

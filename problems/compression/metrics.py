@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 
@@ -58,7 +59,7 @@ def pruned_metrics(holdout: bool) -> Iterator[Metric]:
             removed = f"share of the parameters that was removed for the target of {share}"
             yield Metric(f"reduction{end}", f"share removed for {share}", range=SHARE, meaning=removed)
     mean = "mean of the test accuracies over all shares of parameters removed"
-    yield Metric("accuracy@mean", "mean test accuracy when pruned", "%", "max", PERCENT, mean)
+    yield Metric("accuracy@mean", "mean test accuracy when pruned", "%", "max", PERCENT, mean, "test")
 
 
 def native_metrics(holdout: bool) -> Iterator[Metric]:
@@ -77,8 +78,9 @@ def sparse_metrics(holdout: bool) -> Iterator[Metric]:
         share, end = f"{100 * target:g} %", mark(target)
         of, label = f"with the smallest weights zero, {share} of all parameters", f", {share} zero"
         accuracy, chosen = f"accuracy {of}, on test images", f"accuracy {of}, on {_chosen_on(holdout)}"
-        yield Metric(f"sparse_accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, accuracy)
-        yield Metric(f"selection_sparse_accuracy{end}", f"validation accuracy{label}", "%", "max", PERCENT, chosen)
+        yield Metric(f"sparse_accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, accuracy, "test")
+        words, data = f"validation accuracy{label}", _chosen_data(holdout)
+        yield Metric(f"selection_sparse_accuracy{end}", words, "%", "max", PERCENT, chosen, data)
         yield Metric(f"nonzero{end}", f"share not zero for {share}", "", "min", SHARE, f"{kept}, {of}")
     rank = "effective rank relative to that of the network at its start"
     yield Metric("rank_kept", "share of the effective rank kept", "", "min", NON_NEGATIVE, rank)
@@ -87,12 +89,17 @@ def sparse_metrics(holdout: bool) -> Iterator[Metric]:
 def _evaluated(end: str, label: str, of: str, holdout: bool) -> Iterator[Metric]:
     """Yield accuracies and costs of one form of the network."""
     label, of = (label, of) if end else ("", "of the whole network")
-    yield Metric(f"accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, f"accuracy {of} on test images")
-    chosen = f"accuracy {of} on {_chosen_on(holdout)}"
-    yield Metric(f"selection_accuracy{end}", f"validation accuracy{label}", "%", "max", PERCENT, chosen)
+    measured = f"accuracy {of} on test images"
+    yield Metric(f"accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, measured, "test")
+    chosen, words = f"accuracy {of} on {_chosen_on(holdout)}", f"validation accuracy{label}"
+    yield Metric(f"selection_accuracy{end}", words, "%", "max", PERCENT, chosen, _chosen_data(holdout))
     for name, words, unit, meaning in COSTS:
         yield Metric(f"{name}{end}", f"{words}{label}", unit, "min", NON_NEGATIVE, f"{meaning} {of}")
 
 
 def _chosen_on(holdout: bool) -> str:
     return "validation images, for choosing configurations" if holdout else "test images, as none are held out"
+
+
+def _chosen_data(holdout: bool) -> Literal["validation", "test"]:
+    return "validation" if holdout else "test"

@@ -39,3 +39,12 @@ MEASURED = (
     Metric("failed_at_step", "failed at step", "", None, NON_NEGATIVE, "the step at which the run failed"),
 )
 """What the engine measures of every run, whatever its problem."""
+
+DELTA = Metric(
+    "delta_m",
+    "Δm",
+    "%",
+    "min",
+    meaning="mean over metrics of the relative loss against the suite's baselines at the same seed; below 0: better",
+)
+"""What is derived of every run of a suite that states baselines."""

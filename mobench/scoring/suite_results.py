@@ -15,6 +15,7 @@ from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.scoring.baselines import with_delta
+from mobench.scoring.claims import ClaimResult, judge
 from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
 from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_frame
@@ -48,6 +49,8 @@ class SuiteResults:
     selection: str = "validation"
     """The data on which configurations are selected."""
     provenance: Provenance = field(default_factory=Provenance)
+    plugins: tuple[str, ...] = ()
+    """The files of plugins that runs were planned with."""
     submitted: Mapping[str, str] = field(default_factory=dict)
     """Who sent a method's runs in, for the methods that are not the project's own."""
 
@@ -60,6 +63,7 @@ class SuiteResults:
         planned: int | None = None,
         differs: str = "",
         selection: str = "validation",
+        plugins: tuple[str, ...] = (),
         submitted: Mapping[str, str] | None = None,
     ) -> SuiteResults:
         """Read every record once."""
@@ -79,6 +83,7 @@ class SuiteResults:
             differs=differs,
             selection=selection,
             provenance=provenance,
+            plugins=plugins,
             submitted=by,
         )
 
@@ -172,6 +177,11 @@ class SuiteResults:
     def published(self) -> list[Comparison]:
         """The published quantities beside ours; where an experiment differs, those that it has runs for."""
         return [row for row in compare(self.suite, self.table) if row.runs or not self.differs]
+
+    @cached_property
+    def claims(self) -> list[ClaimResult]:
+        """The suite's claims, and whether they hold."""
+        return judge(self.suite.claims, self.table, self.records)
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

@@ -26,6 +26,9 @@ CONFIGURED: list[tuple[str, dict[str, Any]]] = [
     ("quadratic", {}),
     ("quadratic", {"secondary": "quadratic"}),
     ("random-gradients", {}),
+    ("planar-gradients", {}),
+    ("planar-gradients", {"angles": (0.0, 100.0, 170.0)}),
+    ("random-linear", {"k": 4}),
     ("compression", {}),
     ("compression", {"penalty": "l1-nuclear", "holdout": False}),
 ]

@@ -27,6 +27,8 @@ class FirstCompression(Compression):
 
     id = "compression@1"
     title = "Network compression, first version"
+    formulas = Compression.formulas
+    reference = Compression.reference
 
     def hypervolumes(self) -> tuple[Hypervolume, ...]:
         return (of_metrics(self.hypervolume_metrics(), self.hypervolume_bounds()),)

@@ -14,7 +14,7 @@ from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.resources import Resources
 from mobench.core.settings import choice, flag, integer, real, text
 from mobench.errors import UserError
-from mobench.planning.suite_parts import SEEDS
+from mobench.planning.suite_parts import EVERYWHERE, SEEDS
 from mobench.store.lease import LEASE_SECONDS
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Run(Command, Resources):
     problem: list[str] = names(meaning="problems to run without a suite, by all methods or methods=A,B", shown="P[,Q]")
     methods: list[str] = names(meaning="only these methods; +A adds one to the suite's own", shown="A,B")
     problems: list[str] = names(meaning="only these problems; +P adds one to the suite's own", shown="P,Q")
+    precision: str | None = choice(None, ("float32", "bf16"), meaning="arithmetic of networks; part of what a run is")
+    compile: str | None = choice(None, ("true", "false"), meaning="torch.compile networks; part of what a run is")
     seeds: Any = SEEDS
     results: str = RESULTS
     jobs: int = integer(os.cpu_count() or 1, low=0, meaning="worker processes; 0: this process")
@@ -95,7 +97,7 @@ class Run(Command, Resources):
     @property
     def overrides(self) -> dict[str, Any]:
         """What the line changes in the suites."""
-        whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit")}
+        whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit", *EVERYWHERE)}
         return {**self.others, **{key: value for key, value in whole.items() if value}}
 
 

@@ -18,11 +18,13 @@ import torch
 
 from mobench.core.method import Matrix, Method, Step, Vector
 from mobench.core.outcome import Outcome
+from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
+from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
 from mobench.training.optimizer import Training
@@ -133,6 +135,7 @@ class Group:
                 alive[0].fail(error, self.iteration)
                 return
             self.iteration += 1
+            started += QUIET.pause()
             now = time.perf_counter()
             self.seconds = before + now - started
             if self.training.epochs and self.iteration % per_epoch == 0:
@@ -297,10 +300,12 @@ def train(
     With a `checkpoint` path the state is saved there every `checkpoint_seconds` (by default as often
     as this process's resources say), and a file found there is resumed from, bit-identically.
     """
-    group = Group(specs)
-    if checkpoint is not None and checkpoint.exists():
-        state = load_checkpoint(checkpoint)
-        if state["ids"] == [spec.id for spec in specs]:
-            group.load_state_dict(state)
-    group.run(checkpoint, resources().checkpoint_seconds if checkpoint_seconds is None else checkpoint_seconds)
-    return [group.outcome(member) for member in group.members]
+    machine = resources()
+    with QUIET.training(), deterministic_algorithms(machine.deterministic):
+        group = Group(specs)
+        if checkpoint is not None and checkpoint.exists():
+            state = load_checkpoint(checkpoint)
+            if state["ids"] == [spec.id for spec in specs]:
+                group.load_state_dict(state)
+        group.run(checkpoint, machine.checkpoint_seconds if checkpoint_seconds is None else checkpoint_seconds)
+        return [group.outcome(member) for member in group.members]

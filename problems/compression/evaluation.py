@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from mobench.core.quiet import QUIET
+
 from . import networks
 from .data.images import Images
 from .latency import cpu_latency
@@ -100,10 +102,10 @@ def pruned_metrics(pruner: Pruner, targets: tuple[float, ...], selection: Images
 
 def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
     """Return the median CPU milliseconds of one image on one thread, dense and at every target."""
-    found = {"latency_ms": cpu_latency(pruner.model, pruner.input_shape).median_ms}
-    for pruned in pruner.each(targets):
-        found[f"latency_ms{mark(pruned.target)}"] = cpu_latency(pruned.model, pruner.input_shape).median_ms
-    return found
+    smaller = {mark(pruned.target): pruned.model for pruned in pruner.each(targets)}
+    with QUIET.alone():
+        timed = {end: cpu_latency(model, pruner.input_shape) for end, model in {"": pruner.model, **smaller}.items()}
+    return {f"latency_ms{end}": latency.median_ms for end, latency in timed.items()}
 
 
 def _costs(model: nn.Module, input_shape: tuple[int, int, int], end: str) -> dict[str, float]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mobench.core.about import Formula
-from mobench.core.metric import Metric
+from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.problem import Bounds, Task, TaskProblem
 from mobench.core.registry import register
 from mobench.core.settings import Setting, choice, flag, integer, real
@@ -22,6 +22,14 @@ from .networks import build, input_shape, names
 if TYPE_CHECKING:
     import torch
 
+COMPILING = Metric(
+    "compile_seconds",
+    "time to compile",
+    "s",
+    "min",
+    NON_NEGATIVE,
+    "seconds that torch.compile took before the first step",
+)
 PENALTIES = {"group-lasso": ("group-lasso",), "l1-nuclear": ("l1", "nuclear")}
 """The sets of secondary objectives."""
 
@@ -85,6 +93,7 @@ class Compression(TaskProblem):
     holdout: bool = flag(True, meaning="split validation images off the training set")
     fold: bool = flag(False, meaning="fold the constant output of removed filters into the next layer")
     precision: str = choice("float32", ("float32", "bf16"), meaning="bf16: forward pass in mixed precision")
+    compile: bool = flag(False, meaning="let torch.compile make the forward and backward pass", implicit=True)
 
     def objectives(self) -> tuple[str, ...]:
         return ("cross-entropy", *PENALTIES[self.penalty])
@@ -101,7 +110,8 @@ class Compression(TaskProblem):
         return Bounds(ideal=(-3.0, *(-6.0,) * penalties), reference=(1.0, *(1.0,) * penalties))
 
     def metrics(self) -> tuple[Metric, ...]:
-        return (*trained_metrics(self.objectives()), *pruned_metrics(self.holdout))
+        compiling = (COMPILING,) if self.compile else ()
+        return (*trained_metrics(self.objectives()), *pruned_metrics(self.holdout), *compiling)
 
     def prepare(self) -> None:
         from .preparation import check_data

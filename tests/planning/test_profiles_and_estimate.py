@@ -54,9 +54,14 @@ def test_a_problem_that_states_its_cost_is_believed():
 def test_resources_travel_through_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("MOBENCH_RESOURCES", "{}")
     assert resources().device == "auto"
-    Resources(device="cpu", data_root=str(tmp_path), compile=True).export()
+    Resources(device="cpu", data_root=str(tmp_path), deterministic=True).export()
     found = resources()
-    assert (found.device, found.data_root, found.compile, found.torch_device) == ("cpu", str(tmp_path), True, "cpu")
+    assert (found.device, found.data_root, found.deterministic, found.torch_device) == (
+        "cpu",
+        str(tmp_path),
+        True,
+        "cpu",
+    )
 
 
 def test_a_device_that_is_not_there_is_refused():

@@ -62,7 +62,9 @@ def _detail(
             str(position): _measure(numbers, position, entry, metrics[position])
             | {
                 "configuration": None if entry.configuration is None else places[entry.configuration],
-                "commands": reproduce_commands(numbers.results.suite, _rows(entry, firsts), seeds),
+                "commands": reproduce_commands(
+                    numbers.results.suite, _rows(entry, firsts), seeds, numbers.results.plugins
+                ),
             }
             for position, entry in found.items()
         },

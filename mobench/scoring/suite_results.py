@@ -48,6 +48,8 @@ class SuiteResults:
     selection: str = "validation"
     """The data on which configurations are selected."""
     provenance: Provenance = field(default_factory=Provenance)
+    plugins: tuple[str, ...] = ()
+    """The files of plugins that runs were planned with."""
     submitted: Mapping[str, str] = field(default_factory=dict)
     """Who sent a method's runs in, for the methods that are not the project's own."""
 
@@ -60,6 +62,7 @@ class SuiteResults:
         planned: int | None = None,
         differs: str = "",
         selection: str = "validation",
+        plugins: tuple[str, ...] = (),
         submitted: Mapping[str, str] | None = None,
     ) -> SuiteResults:
         """Read every record once."""
@@ -78,6 +81,7 @@ class SuiteResults:
             differs=differs,
             selection=selection,
             provenance=provenance,
+            plugins=plugins,
             submitted=by,
         )
 

@@ -169,10 +169,15 @@ def _warn(console: Console, damage: UserError) -> None:
     console.print(f"warning: {damage}", style="yellow", soft_wrap=True)
 
 
+def _spell_hours(hours: float) -> str:
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+
+
 def _dry_run(plans: Sequence[Plan], asked: Run) -> int:
     from rich.console import Console
 
     from mobench.core.resources import resources
+    from mobench.core.speed import ASSUMED, speed_of
     from mobench.planning.estimate import estimate_seconds, states_its_cost
     from mobench.planning.plan import make_groups
     from mobench.reporting.terminal import print_plan
@@ -192,6 +197,8 @@ def _dry_run(plans: Sequence[Plan], asked: Run) -> int:
         on_a_gpu += estimate_seconds([group for group in groups if states_its_cost(group)], "cuda")
     jobs = max(1, asked.jobs)
     console.print(f"In all about {spell_seconds(total / jobs)} with jobs={jobs}; nothing was run.")
+    if on_a_gpu:
+        console.print(f"This device: {speed_of(here)}.")
     if on_a_gpu and here == "cpu":
-        console.print(f"On a GPU that sustains 15 TFLOP/s about {on_a_gpu / 3600:,.0f} GPU hours.")
+        console.print(f"On a GPU with {ASSUMED['cuda']}: about {_spell_hours(on_a_gpu / 3600)} GPU hours.")
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from mobench.core.quiet import QUIET
 
@@ -23,19 +23,31 @@ EVALUATION_BATCH = 256
 @torch.no_grad()
 def accuracy(model: nn.Module, images: Images) -> float:
     """Return the percentage of correctly classified images, in evaluation mode."""
-    model.eval()
-    correct = sum(int((model(batch).argmax(1) == labels).sum()) for batch, labels in images.batches(EVALUATION_BATCH))
+    correct: int = sum(hits(model, images).tolist())
     return 100.0 * correct / len(images)
+
+
+@torch.no_grad()
+def hits(model: nn.Module, images: Images) -> Tensor:
+    """Return the number of correctly classified images of each batch, on the device: they are read in one go."""
+    model.eval()
+    return torch.stack([(model(batch).argmax(1) == labels).sum() for batch, labels in images.batches(EVALUATION_BATCH)])
 
 
 @torch.no_grad()
 def cross_entropy(model: nn.Module, images: Images) -> float:
     """Return the mean cross-entropy, in evaluation mode."""
-    model.eval()
-    total = 0.0
-    for batch, labels in images.batches(EVALUATION_BATCH):
-        total += float(nn.functional.cross_entropy(model(batch).float(), labels, reduction="sum"))
+    total: float = sum(summed_losses(model, images).tolist())
     return total / len(images)
+
+
+@torch.no_grad()
+def summed_losses(model: nn.Module, images: Images) -> Tensor:
+    """Return the summed cross-entropy of each batch, on the device."""
+    model.eval()
+    batches = images.batches(EVALUATION_BATCH)
+    measure = nn.functional.cross_entropy
+    return torch.stack([measure(model(batch).float(), labels, reduction="sum") for batch, labels in batches])
 
 
 @dataclass(frozen=True)

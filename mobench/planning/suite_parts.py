@@ -199,6 +199,8 @@ class Parts(Strict):
     """Rows that report the selected configuration of every method."""
     split: tuple[Text, ...] = ()
     """Settings that make different contenders of one method, e.g. `method.form`."""
+    baselines: dict[Text, Where] = field(default_factory=dict)
+    """By metric, the runs that `delta_m` compares with, e.g. those of single-task training."""
     plots: tuple[Text | PlotEntry, ...] = ()
     """Plots of a report: names, or mappings with the key `plot` and its options."""
     time_limit: Annotated[StrictFloat, Field(gt=0, allow_inf_nan=False), in_words("a number of seconds above 0")] = (

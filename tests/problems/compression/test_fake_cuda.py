@@ -30,7 +30,8 @@ def images(device: str = "cuda") -> Images:
 
 
 def model(device: str = "cuda") -> nn.Module:
-    return resnet_narrow.network(10).to(device)
+    with torch.device(device):
+        return resnet_narrow.network(10)
 
 
 @pytest.mark.parametrize("augment", [True, False])

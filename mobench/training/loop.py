@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ import torch
 
 from mobench.core.method import Matrix, Method, Step, Vector
 from mobench.core.outcome import Outcome
+from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
+from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
 from mobench.training.leaving import FIRST_LOOK, leaving
@@ -145,6 +148,7 @@ class Group:
                 alive[0].fail(error, self.iteration)
                 return
             self.iteration += 1
+            started += QUIET.pause()
             now = time.perf_counter()
             self.seconds = before + now - started
             if self.may_leave and self.iteration >= self.next_look:
@@ -329,14 +333,23 @@ def train(
     With a `checkpoint` path the state is saved there every `checkpoint_seconds` (by default as often
     as this process's resources say), and a file found there is resumed from, bit-identically.
     """
-    group = _trained(specs, checkpoint, checkpoint_seconds, may_leave=False)
-    return [group.outcome(member) for member in group.members]
+    with _on_this_machine():
+        group = _trained(specs, checkpoint, checkpoint_seconds, may_leave=False)
+        return [group.outcome(member) for member in group.members]
 
 
 def train_group(specs: Sequence[RunSpec], checkpoint: Path | None = None) -> list[Outcome | None]:
     """Do as `train`, but let methods leave for which the others would wait; None stands for a run that left."""
-    group = _trained(specs, checkpoint, None, may_leave=True)
-    return [None if member.left else group.outcome(member) for member in group.members]
+    with _on_this_machine():
+        group = _trained(specs, checkpoint, None, may_leave=True)
+        return [None if member.left else group.outcome(member) for member in group.members]
+
+
+@contextmanager
+def _on_this_machine() -> Iterator[None]:
+    """Compute as this process's resources say, and let others who time something have quiet."""
+    with QUIET.training(), deterministic_algorithms(resources().deterministic):
+        yield
 
 
 def _trained(

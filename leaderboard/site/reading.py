@@ -38,7 +38,14 @@ def read_results(
             parts = [] if experiment.differs else submissions.get((name, profile), [])
             records, by = with_submissions(partial(store.records, experiment.runs, on_damage=on_damage), parts)
             planned = len(experiment.runs) + sum(len(part.records) for part in parts)
-            found = SuiteResults.read(suite, records, planned=planned, differs=experiment.differs, submitted=by)
+            found = SuiteResults.read(
+                suite,
+                records,
+                planned=planned,
+                differs=experiment.differs,
+                plugins=() if manifest is None else manifest.plugins,
+                submitted=by,
+            )
             for method in (method for part in parts for method, who in part.by.items() if by.get(method) != who):
                 warn(f"left out: submitted runs of {method} in {name} ({profile}), which has runs of its own there")
             if len(found.table):

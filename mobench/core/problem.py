@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.core.about import Described
-from mobench.core.metric import NON_NEGATIVE, Metric
+from mobench.core.metric import Metric
 from mobench.core.settings import Setting
 from mobench.core.streams import Streams
 from mobench.errors import UserError
@@ -237,26 +237,6 @@ class VectorProblem(Problem):
     def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
         """Return the B×K×n gradients at the rows of `theta`."""
 
-    def metrics(self) -> tuple[Metric, ...]:
-        """Return the losses and two gradient norms; a problem with a `measure` adds what that returns."""
-        return (
-            *super().metrics(),
-            Metric(
-                "primary_gradient_norm",
-                "‖∇L₁‖ at the end",
-                better="min",
-                range=NON_NEGATIVE,
-                meaning="norm of the primary objective's gradient at the end",
-            ),
-            Metric(
-                "cms_residual",
-                "largest gradient norm at the end",
-                better="min",
-                range=NON_NEGATIVE,
-                meaning="largest gradient norm of all objectives at the end; 0 where every objective is stationary",
-            ),
-        )
-
     @staticmethod
     def project(theta: torch.Tensor, constants: Constants) -> torch.Tensor | None:
         """Return the rows of `theta` moved to where they may be, after every step; None: they may be anywhere."""
@@ -267,7 +247,7 @@ class VectorProblem(Problem):
         return None
 
     def measure(self, theta: torch.Tensor, constants: Constants) -> Mapping[str, float]:
-        """Return metrics of one finished run beyond losses and gradient norms (no batch dimension)."""
+        """Return metrics of one finished run beyond its losses (no batch dimension)."""
         return {}
 
     def batch_key(self) -> Hashable | None:

@@ -42,6 +42,8 @@ class Suite(Parts):
     seeds: tuple[int, ...] = (0,)
     fallback: Suite | None = None
     """Of a profile that the machine picked: the suite under the one to take where the data cannot be had."""
+    file: str = ""
+    """The path of a file of the user's own; empty for a suite that has a name."""
 
 
 def suite_files(folder: str = "") -> dict[str, Path]:
@@ -86,6 +88,7 @@ def load_suite(name: str, profile: str | None = None, device: str = "auto") -> S
     resolved = {
         "methods": _with_common(parts),
         "title": parts.title or file.stem,
+        "file": "" if name in suite_files() else name,
         "seeds": parse_seeds(parts.seeds, tuple(whole.seeds) if isinstance(whole.seeds, list) else ()),
         "include": _beside(file, "include", parts.include, suite_files()),
         "published_tables": _beside(file, "published_tables", parts.published_tables, suite_files("published")),

@@ -14,6 +14,8 @@ from mobench.core.registry import problems
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
+from mobench.scoring.baselines import with_delta
+from mobench.scoring.claims import ClaimResult, judge
 from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
 from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_frame
@@ -47,6 +49,8 @@ class SuiteResults:
     selection: str = "validation"
     """The data on which configurations are selected."""
     provenance: Provenance = field(default_factory=Provenance)
+    plugins: tuple[str, ...] = ()
+    """The files of plugins that runs were planned with."""
     submitted: Mapping[str, str] = field(default_factory=dict)
     """Who sent a method's runs in, for the methods that are not the project's own."""
 
@@ -59,6 +63,7 @@ class SuiteResults:
         planned: int | None = None,
         differs: str = "",
         selection: str = "validation",
+        plugins: tuple[str, ...] = (),
         submitted: Mapping[str, str] | None = None,
     ) -> SuiteResults:
         """Read every record once."""
@@ -68,15 +73,17 @@ class SuiteResults:
         by = dict(submitted or {})
         if len(table):
             table = with_contenders(table, suite.split).assign(submitted=lambda runs: runs["method"].map(by))
+        solved = _Problems(suite, specs.values())
         return cls(
             suite=suite,
-            table=table,
-            problems=_Problems(suite, specs.values()),
+            table=with_delta(table, suite.baselines, solved),
+            problems=solved,
             records=records,
             planned=len(table) if planned is None else planned,
             differs=differs,
             selection=selection,
             provenance=provenance,
+            plugins=plugins,
             submitted=by,
         )
 
@@ -170,6 +177,11 @@ class SuiteResults:
     def published(self) -> list[Comparison]:
         """The published quantities beside ours; where an experiment differs, those that it has runs for."""
         return [row for row in compare(self.suite, self.table) if row.runs or not self.differs]
+
+    @cached_property
+    def claims(self) -> list[ClaimResult]:
+        """The suite's claims, and whether they hold."""
+        return judge(self.suite.claims, self.table, self.records)
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

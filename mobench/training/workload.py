@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from mobench.core.columns import AT_THE_END
 from mobench.core.method import Matrix, Step, Vector
 from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
 from mobench.errors import MethodError
 from mobench.gradients.gradient_rows import GradientRows
+from mobench.solvers.stationarity import pareto_residual
 from mobench.training.step import Gradients
 
 Stack = npt.NDArray[np.float64]
@@ -69,6 +71,10 @@ class Workload(ABC):
     @abstractmethod
     def metrics(self, member: int) -> dict[str, float]:
         """Return the problem's own metrics of a member at the current parameters."""
+
+    @abstractmethod
+    def stationarity(self, member: int) -> dict[str, float]:
+        """Return `AT_THE_END` of a finished member: what its gradients at the current parameters say."""
 
     def final_sample(self, member: int) -> dict[str, Any]:
         """Return what the curves keep of a finished member's end."""
@@ -138,7 +144,7 @@ class VectorWorkload(Workload):
         self._iteration = 0
         self._gradients: Stack | None = None
         self._grams: Stack | None = None
-        self._final: tuple[Matrix, Matrix] | None = None
+        self._final: Matrix | None = None
 
     def begin(self, iteration: int) -> Matrix:
         self._iteration = iteration
@@ -188,16 +194,22 @@ class VectorWorkload(Workload):
 
     def metrics(self, member: int) -> dict[str, float]:
         problem = self.problems[member]
-        if self._final is None:
-            self._final = self.begin(self._iteration), np.sqrt(np.diagonal(self.grams(), axis1=1, axis2=2))
-        losses, norms = (values[member].tolist() for values in self._final)
+        losses = self._losses_at_the_end()[member].tolist()
         constants = {name: value[member] for name, value in self.constants.items()}
         return {
             **{f"loss/{name}": loss for name, loss in zip(problem.objectives(), losses, strict=True)},
-            "primary_gradient_norm": norms[0],
-            "cms_residual": max(norms),
             **problem.measure(self.theta.detach()[member], constants),
         }
+
+    def stationarity(self, member: int) -> dict[str, float]:
+        self._losses_at_the_end()
+        return _stationarity(self.grams()[member], self.rows()[member])
+
+    def _losses_at_the_end(self) -> Matrix:
+        """Return the losses at the current parameters; gradients that are read from then on are theirs."""
+        if self._final is None:
+            self._final = self.begin(self._iteration)
+        return self._final
 
     def point(self, member: int) -> list[float] | None:
         return self.theta[member].tolist() if self.theta.shape[1] <= 3 else None
@@ -271,6 +283,13 @@ class TaskWorkload(Workload):
     def metrics(self, member: int) -> dict[str, float]:
         return dict(self.task.metrics())
 
+    def stationarity(self, member: int) -> dict[str, float]:
+        """Take them on one more batch, which is not trained on; it counts for no cost of the run."""
+        batch = self.task.held_out_batch()
+        rows = self._rows.twin()
+        rows.load(self.task.held_out_losses(next(self._batches) if batch is None else batch))
+        return _stationarity(rows.gram())
+
     def final_sample(self, member: int) -> dict[str, Any]:
         return dict(self.task.final_sample())
 
@@ -294,6 +313,15 @@ class TaskWorkload(Workload):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.task.load_state_dict(state)
+
+
+def _stationarity(gram: Matrix, gradients: Matrix | None = None) -> dict[str, float]:
+    """Return `AT_THE_END` of a Gram matrix, nothing if it is not finite."""
+    if not np.isfinite(gram).all():
+        return {}
+    norms = np.sqrt(np.diagonal(gram)).tolist()
+    names = (metric.name for metric in AT_THE_END)
+    return dict(zip(names, (norms[0], max(norms), pareto_residual(gram, gradients)), strict=True))
 
 
 def _thresholds(problem: Problem, seed: int) -> Vector | None:

@@ -11,7 +11,7 @@ from mobench.core.outcome import Outcome
 from mobench.errors import UserError
 from mobench.submissions import findings, parse_bundle
 from mobench.submissions.collecting import plugin_files
-from mobench.submissions.rerun import CHEAP_SECONDS, differences, draw, rerun, same_setup
+from mobench.submissions.rerun import CHEAP_SECONDS, differences, draw, rerun, same_setup, seed_spread
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 
@@ -32,6 +32,19 @@ def test_the_seed_says_which_runs_are_drawn(bundle):
     assert len(set(draws)) > 15
     assert {id_ for drawn in draws for id_ in drawn} == {record.id for record in bundle.records}
     assert len(draw(bundle.records, 99, 0)) == 15
+
+
+def test_a_record_from_before_a_metric_of_the_engine_agrees_and_gradients_at_the_end_are_compared_here_alone(bundle):
+    record = next(record for record in bundle.records if record.outcome.status == "done")
+    metrics = dict(record.outcome.metrics)
+    earlier = {name: value for name, value in metrics.items() if name != "pareto_residual"}
+    assert len(earlier) == len(metrics) - 1
+    before = replace(record, outcome=replace(record.outcome, metrics=earlier))
+    assert differences(before, record, {}, exact=True) == []
+    other = replace(record, outcome=replace(record.outcome, metrics={**metrics, "cms_residual": 7.0}))
+    assert differences(record, other, {}, exact=False) == []
+    (found,) = differences(record, other, {}, exact=True)
+    assert found.startswith("cms_residual recorded as")
 
 
 @pytest.mark.parametrize(
@@ -106,6 +119,38 @@ def test_the_setup_is_versions_processor_and_device(bundle):
     assert same_setup(here, replace(here, code=None))
     assert not same_setup(here, replace(here, versions={**here.versions, "numpy": "0"}))
     assert not same_setup(here, replace(here, hardware={**here.hardware, "cpu": "another"}))
+
+
+def test_on_a_gpu_bits_must_agree_only_with_deterministic_algorithms(bundle):
+    here = bundle.records[0].environment
+
+    def gpu(deterministic):
+        return replace(here, hardware={**here.hardware, "device": "cuda (Some GPU)", "deterministic": deterministic})
+
+    assert same_setup(gpu(True), gpu(True))
+    assert not same_setup(gpu(False), gpu(False)) and not same_setup(gpu(True), gpu(False))
+    other = replace(here, hardware={**here.hardware, "channels_last": False})
+    earlier = replace(here, hardware={key: value for key, value in here.hardware.items() if key != "channels_last"})
+    assert same_setup(here, here) and not same_setup(here, other) and same_setup(earlier, other)
+
+
+def test_a_repeated_run_on_a_gpu_may_differ_like_another_seed(bundle):
+    first = bundle.records[0]
+    gpu = replace(first.environment, hardware={**first.environment.hardware, "device": "cuda (Some GPU)"})
+    runs = [
+        replace(first, spec=replace(first.spec, seed=seed), outcome=Outcome("done", metrics={"x": x}), environment=gpu)
+        for seed, x in enumerate((1.0, 2.0, 3.0))
+    ]
+    spread = seed_spread(runs, runs[0])
+    assert spread == {"x": 1.0}
+    near, far = (replace(runs[0], outcome=Outcome("done", metrics={"x": x})) for x in (3.9, 4.2))
+    assert differences(runs[0], near, {}, spread, exact=False) == []
+    assert differences(runs[0], near, {}, {}, exact=False) != []
+    assert differences(runs[0], far, {}, spread, exact=False) != []
+    assert seed_spread(runs[:2], runs[0]) == {}, "two seeds say too little"
+    assert seed_spread([replace(run, environment=first.environment) for run in runs], first) == {}, (
+        "a CPU repeats itself"
+    )
 
 
 def test_without_the_plugin_nothing_is_repeated_and_that_is_said(bundle):

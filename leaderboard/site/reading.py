@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 
 from mobench.planning.suite import load_suite
 from mobench.scoring.reading import suite_of
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import DamagedRecordError, Store
+from mobench.store.stored_runs import StoredRuns
 
 from .names import suite_stem
-from .submissions import Submitted, with_submissions
+from .submissions import Submitted, WithSubmissions
 
 
 def read_results(
@@ -28,10 +28,10 @@ def read_results(
         suite = load_suite(name, profile) if manifest is None else suite_of(manifest)
         ids = frozenset(manifest.runs if manifest is not None else ())
         parts = submissions.get((name, profile), [])
-        records, by = with_submissions(partial(store.records, ids, on_damage=on_damage), parts)
+        records = WithSubmissions(StoredRuns(store, ids, on_damage, f"{name}.{profile}"), parts)
         planned = len(ids) + sum(len(part.records) for part in parts)
-        found = SuiteResults.read(suite, records, planned=planned, submitted=by)
-        for method in (method for part in parts for method, who in part.by.items() if by.get(method) != who):
+        found = SuiteResults.read(suite, records, planned=planned, submitted=records.by)
+        for method in (method for part in parts for method, who in part.by.items() if records.by.get(method) != who):
             warn(f"left out: submitted runs of {method} in {name} ({profile}), which has runs of its own there")
         if len(found.table):
             yield found

@@ -26,7 +26,7 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
     settings = [setting.removeprefix("method.") for setting in split if setting in table]
     labels = instance_labels(table)
     named = table.assign(
-        contender=[_contender(row, settings) for row in table.to_dict("records")],
+        contender=table["configuration"].map(_contenders(table, settings)),
         instance_label=table["instance"].map(labels),
     )
     places = {instance: place for place, instance in enumerate(labels)}
@@ -70,6 +70,13 @@ def spelled(value: Any) -> str:
 def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callable[[Any], str]) -> str:
     parts = [f"{column.partition('.')[2]}={spell(row[column])}" for column in varied]
     return f"{name}: {', '.join(parts)}" if parts else name
+
+
+def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> dict[str, str]:
+    """Return the contender of every configuration."""
+    columns = ["configuration", "method", *(f"method.{name}" for name in settings)]
+    rows = table.drop_duplicates("configuration")[columns].to_dict("records")
+    return {row["configuration"]: _contender(row, settings) for row in rows}
 
 
 def _contender(row: dict[Any, Any], settings: Sequence[str]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import partial
 
 from mobench.planning.suite import Suite, load_suite, profiles_of, suite_files
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import OnDamage, Store
+from mobench.store.stored_runs import StoredRuns
 from mobench.store.suite_manifest import SuiteManifest
 
 
@@ -29,7 +29,7 @@ def read_stored(
     on_damage: OnDamage | None = None,
 ) -> SuiteResults:
     """Read the runs of a manifest."""
-    records = partial(store.records, manifest.runs, on_damage=on_damage)
+    records = StoredRuns(store, manifest.runs, on_damage, f"{manifest.suite}.{manifest.profile}")
     return SuiteResults.read(suite, records, planned=len(manifest.runs), selection=selection)
 
 

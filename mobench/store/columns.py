@@ -90,16 +90,19 @@ class RunColumns:
         return found
 
     def numbers(self, kind: str) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        """Yield the columns of one kind that have a number in any run, without the kind's prefix."""
+        """Yield the columns of one kind of numbers, without the kind's prefix."""
         for name in self.table.column_names:
             if name.startswith(kind):
-                values = self.table[name].to_numpy()
-                if not np.isnan(values).all():
-                    yield name.removeprefix(kind), values
+                yield name.removeprefix(kind), self.table[name].to_numpy()
 
-    def where(self, chosen: NDArray[np.bool_]) -> RunColumns:
-        """Return some of the runs."""
-        return RunColumns(self.table.filter(pa.array(chosen)))
+    def trimmed(self) -> RunColumns:
+        """Return the runs without the numbers that none of them has."""
+        empty = [
+            name
+            for name in self.table.column_names
+            if name.startswith(KINDS) and np.isnan(self.table[name].to_numpy()).all()
+        ]
+        return RunColumns(self.table.drop_columns(empty))
 
     def _dictionary(self, name: str) -> tuple[list[str], NDArray[np.int64]]:
         """Return the entries of a dictionary that occur, and the code of every row."""

@@ -1,8 +1,8 @@
 """An index of records as columns, in Parquet beside them: root/index/<name>.parquet.
 
-It only saves reading. A row counts as long as its record's file has the size and the times that it had when it was read; the times
-include that of the last change of the file's entry, which nobody can set. Rows of files that changed are read again from
-the records, and an index that is missing, cut, or of another version is made anew.
+It only saves reading. A row counts as long as its record's file has the size and the times that it had when it was
+read; one of them, the time of the last change of any kind, cannot be set by a user. Rows of files that changed are read
+again from the records, and an index that is missing, cut, or of another version is made anew.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read_columns(
     paths: Sequence[tuple[str, str]],
     read: Callable[[Iterable[str]], Iterable[RunRecord]],
 ) -> RunColumns:
-    """Return the columns of the runs whose (id, path of the record) are given, in that order; missing ones are left out.
+    """Return the columns of the runs whose (id, path of the record) are given, in that order, without missing ones.
 
     `read` returns the records of ids that the index does not know.
     """
@@ -46,7 +46,7 @@ def read_columns(
     there = (states != _ABSENT).any(axis=1)
     changed = [id_ for (id_, _), is_known, is_there in zip(paths, known, there, strict=True) if is_there > is_known]
     if indexed is not None and not changed:
-        return _runs(indexed.take(pa.array(rows[known & there])))
+        return _runs(indexed, rows[known & there])
     fresh = RunColumns.of(read(changed))
     state_of = {id_: state for (id_, _), state in zip(paths, states, strict=True)}
     parts = [_with_states(fresh.table, [state_of[id_] for id_ in fresh.ids])]
@@ -57,7 +57,7 @@ def read_columns(
     whole = RunColumns.together([RunColumns(part) for part in parts]).table
     _save(file, whole)
     place = {id_: row for row, id_ in enumerate(whole["id"].to_pylist())}
-    return _runs(whole.take(pa.array([place[id_] for id_, _ in paths if id_ in place], pa.int64())))
+    return _runs(whole, [place[id_] for id_, _ in paths if id_ in place])
 
 
 def _state(path: str) -> tuple[int, int, int]:
@@ -98,5 +98,7 @@ def _with_states(table: pa.Table, states: Sequence[NDArray[np.int64]]) -> pa.Tab
     return table
 
 
-def _runs(table: pa.Table) -> RunColumns:
-    return RunColumns(table.drop_columns(list(_STATE)))
+def _runs(whole: pa.Table, rows: NDArray[np.int64] | list[int]) -> RunColumns:
+    """Return some rows, without numbers that only other rows have."""
+    runs = RunColumns(whole.take(pa.array(rows, pa.int64())).drop_columns(list(_STATE)))
+    return runs if len(runs) == whole.num_rows else runs.trimmed()

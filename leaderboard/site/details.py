@@ -44,7 +44,7 @@ def _detail(
         "contender": contender,
         "instance": numbers.instances[instance],
         "suite": numbers.results.suite.name,
-        "profile": numbers.results.suite.profile,
+        "profile": numbers.results.profile,
         "runs": [
             {
                 "seed": int(run["seed"]),

@@ -24,7 +24,7 @@ def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]
         "suite.html",
         view.href,
         suite.title,
-        suite={"name": suite.name, "profile": suite.profile, "about": suite.about.strip()},
+        suite={"name": suite.name, "profile": results.profile, "about": suite.about.strip()},
         facts=_facts(view),
         table=table,
         ranking=view.ranking,

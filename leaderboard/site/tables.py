@@ -139,7 +139,7 @@ def problems_table(numbers: SuiteNumbers, link: ContenderLink, contender: str) -
     stem = stem_of(numbers.results).replace(".", "-")
     return NumberTable(
         f"{stem}-{numbers.results.order.index(contender)}",
-        f"{link.name} in {suite.title} ({suite.name}, profile {suite.profile})",
+        f"{link.name} in {suite.title} ({suite.name}, profile {numbers.results.profile})",
         f"data/{stem_of(numbers.results)}/",
         [_column(numbers, at) for at in positions],
         rows,

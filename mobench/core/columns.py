@@ -7,6 +7,7 @@ from mobench.core.metric import NON_NEGATIVE, Metric
 IDENTITY = {
     "suite": "the suite that the run belongs to",
     "profile": "the suite's profile; results of different profiles are never compared",
+    "experiment": "what differs from the suite's profile; empty where nothing does",
     "id": "the run: the sha256 of its spec; `mobench show ID` prints it",
     "problem": "name and version of the problem",
     "method": "name of the method",

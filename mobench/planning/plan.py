@@ -15,6 +15,7 @@ from mobench.core.registry import find_method, find_problem
 from mobench.core.settings import Configurable
 from mobench.core.spec import OF_TRAINING, RunSpec, hash_of
 from mobench.errors import UserError, misshaped, unknown
+from mobench.planning.experiment import Experiment, difference
 from mobench.planning.overrides import read_value, section
 from mobench.planning.suite import Suite, load_suites, parse_seeds
 from mobench.training.optimizer import ELEMENT_BY_ELEMENT, Training
@@ -31,7 +32,15 @@ class Plan:
     """The runs of one suite."""
 
     suite: Suite
+    """The suite with the overrides."""
     specs: tuple[RunSpec, ...]
+    base: Suite
+    """The suite as its file has it."""
+
+    @property
+    def differs(self) -> str:
+        """In what the plan's runs differ from the suite's profile, empty where in nothing."""
+        return difference(Experiment.of(self.suite), Experiment.of(self.base)).words
 
 
 def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str, Any]) -> list[Plan]:
@@ -41,7 +50,7 @@ def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str
 
 def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
     """Check every setting of the suite and the overrides, and expand all sweeps."""
-    suite = override_suite(suite, overrides)
+    base, suite = suite, override_suite(suite, overrides)
     problems = [entry for name, given in suite.problems.items() for entry in expand_entry(find_problem(name), given)]
     methods = [entry for name, given in suite.methods.items() for entry in expand_entry(find_method(name), given)]
     specs = []
@@ -51,7 +60,7 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
         for seed in suite.seeds:
             specs.append(RunSpec.of(problem, method, training.configuration(), seed, own))
         method.reset(len(problem.objectives()), np.random.default_rng(0))
-    return Plan(suite, tuple({spec.id: spec for spec in specs}.values()))
+    return Plan(suite, tuple({spec.id: spec for spec in specs}.values()), base)
 
 
 def refuse_shared_tensor(problem: Problem, training: Training) -> None:

@@ -1,4 +1,4 @@
-"""The results of one suite under one profile: one object that terminal, report, plots and site all read."""
+"""The results of one experiment: one object that terminal, report, plots and site all read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Records = Callable[[], Iterable[RunRecord]]
 
 @dataclass(frozen=True)
 class SuiteResults:
-    """The stored runs of one suite under one profile. What is derived from them is computed once, when asked for."""
+    """The stored runs of one experiment of a suite. What is derived from them is computed once, when asked for."""
 
     suite: Suite
     table: pd.DataFrame
@@ -43,7 +43,9 @@ class SuiteResults:
     records: Records = list
     """Reads the records again, for plots of curves; they are not all kept in memory."""
     planned: int = 0
-    """How many runs the suite asks for."""
+    """How many runs were planned."""
+    differs: str = ""
+    """In what the experiment differs from the suite's profile, empty where in nothing."""
     selection: str = "validation"
     """The data on which configurations are selected."""
     provenance: Provenance = field(default_factory=Provenance)
@@ -57,6 +59,7 @@ class SuiteResults:
         records: Records,
         *,
         planned: int | None = None,
+        differs: str = "",
         selection: str = "validation",
         submitted: Mapping[str, str] | None = None,
     ) -> SuiteResults:
@@ -72,10 +75,16 @@ class SuiteResults:
             problems=_Problems(suite, runs.specs[0]),
             records=records,
             planned=len(table) if planned is None else planned,
+            differs=differs,
             selection=selection,
             provenance=Provenance.of(runs),
             submitted=by,
         )
+
+    @property
+    def profile(self) -> str:
+        """The profile, and what differs from it."""
+        return f"{self.suite.profile} with {self.differs}" if self.differs else self.suite.profile
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -86,6 +95,11 @@ class SuiteResults:
     def done(self) -> pd.DataFrame:
         """The finished runs."""
         return self.table[self.table["status"] == "done"]
+
+    @property
+    def named(self) -> pd.DataFrame:
+        """The table with the columns `suite`, `profile` and `experiment`."""
+        return self.table.assign(suite=self.suite.name, profile=self.suite.profile, experiment=self.differs)
 
     @property
     def failed(self) -> int:
@@ -142,8 +156,8 @@ class SuiteResults:
 
     @cached_property
     def published(self) -> list[Comparison]:
-        """The published quantities beside ours."""
-        return compare(self.suite, self.table)
+        """The published quantities beside ours; where an experiment differs, those that it has runs for."""
+        return [row for row in compare(self.suite, self.table) if row.runs or not self.differs]
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

@@ -26,7 +26,7 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
     settings = [setting.removeprefix("method.") for setting in split if setting in table]
     labels = instance_labels(table)
     named = table.assign(
-        contender=table["configuration"].map(_contenders(table, settings)),
+        contender=_contenders(table, settings),
         instance_label=table["instance"].map(labels),
     )
     places = {instance: place for place, instance in enumerate(labels)}
@@ -72,11 +72,12 @@ def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callabl
     return f"{name}: {', '.join(parts)}" if parts else name
 
 
-def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> dict[str, str]:
-    """Return the contender of every configuration."""
-    columns = ["configuration", "method", *(f"method.{name}" for name in settings)]
-    rows = table.drop_duplicates("configuration")[columns].to_dict("records")
-    return {row["configuration"]: _contender(row, settings) for row in rows}
+def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> list[str]:
+    """Return the contender of every run; runs of one method and configuration share it."""
+    keys = ["method", "configuration"]
+    rows = table.drop_duplicates(keys)[[*keys, *(f"method.{name}" for name in settings)]].to_dict("records")
+    found = {(row["method"], row["configuration"]): _contender(row, settings) for row in rows}
+    return [found[key] for key in zip(table["method"], table["configuration"], strict=True)]
 
 
 def _contender(row: dict[Any, Any], settings: Sequence[str]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from mobench.core.registry import methods, problems
@@ -36,18 +37,23 @@ def results_table(given: RunColumns | Iterable[RunRecord]) -> pd.DataFrame:
         **{f"{TOTAL}{name}": values for name, values in runs.numbers(TOTAL)},
         **dict(runs.numbers(TIMING)),
         **{name: runs.table[name].to_numpy() for name in ("backward_passes", "peak_memory", "failed_at_step")},
-        "error": np.array(runs.strings("error"), dtype=object),
+        "error": pd.Series(runs.strings("error"), dtype=object).where(lambda errors: errors.notna(), math.nan),
     }
-    # pandas' own strings are slow at many small selections
-    texts = [column for column, kind in shared.dtypes.items() if isinstance(kind, pd.StringDtype)]
-    table = shared.astype(dict.fromkeys(texts, object)).take(number).reset_index(drop=True)
-    table["id"] = np.array(runs.ids, dtype=object)
-    table["seed"] = runs.table["seed"].to_numpy()
-    table["status"] = np.array(runs.strings("status"), dtype=object)
-    table = pd.concat(
-        [table.drop(columns=[name for name in measured if name in table]), pd.DataFrame(measured)], axis=1
-    )
+    shared = _plain(shared).drop(columns=[name for name in measured if name in shared])
+    identity = {
+        "id": pd.Series(runs.ids, dtype=object),
+        "seed": runs.table["seed"].to_numpy(),
+        "status": pd.Series(map(sys.intern, runs.strings("status")), dtype=object),  # one text compares fast
+    }
+    table = shared.take(number).reset_index(drop=True).assign(**identity)
+    table = pd.concat([table, _plain(pd.DataFrame(measured))], axis=1)
     return table.sort_values(["problem", "method", "seed", "id"], ignore_index=True)
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with Python's texts: pandas' own are slow at many small selections."""
+    texts = [column for column, kind in table.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    return table.astype(dict.fromkeys(texts, object))
 
 
 def _configuration(spec: RunSpec) -> dict[str, Any]:

@@ -40,7 +40,14 @@ def read_results(
             records = WithSubmissions(StoredRuns(store, experiment.runs, on_damage, index), parts)
             by = records.by
             planned = len(experiment.runs) + sum(len(part.records) for part in parts)
-            found = SuiteResults.read(suite, records, planned=planned, differs=experiment.differs, submitted=by)
+            found = SuiteResults.read(
+                suite,
+                records,
+                planned=planned,
+                differs=experiment.differs,
+                plugins=() if manifest is None else manifest.plugins,
+                submitted=by,
+            )
             for method in (method for part in parts for method, who in part.by.items() if by.get(method) != who):
                 warn(f"left out: submitted runs of {method} in {name} ({profile}), which has runs of its own there")
             if len(found.table):

@@ -128,7 +128,7 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     pending = todo(specs.values(), on_damage=warn)
     console.print(f"{len(specs)} runs: {len(specs) - len(pending)} stored, {len(pending)} to do, results in {root}")
     for plan in plans:
-        store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base)
+        store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base, plugins)
     groups = make_groups(pending)
     weights = [expected_work(group) for group in groups]
     with Progress(console, total=len(pending), quiet=asked.quiet, work=sum(weights)) as progress:

@@ -77,7 +77,9 @@ def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
     training = section(overrides, "training").items()
     changed = {
         "problems": _change("problems", suite.problems, overrides, find_problem, lambda problem: problem.id),
-        "methods": _change("methods", suite.methods, overrides, find_method, lambda method: method.name),
+        "methods": _change(
+            "methods", suite.methods, overrides, find_method, lambda method: method.name, suite.every_method
+        ),
         "training": suite.training
         | {key: read_value(f"training.{key}", Training.settings.get(key), value) for key, value in training},
         "seeds": parse_seeds(overrides["seeds"], suite.seeds) if "seeds" in overrides else suite.seeds,
@@ -95,17 +97,18 @@ def _change(
     overrides: Mapping[str, Any],
     find: Callable[[str], Any],
     id_: Callable[[Any], str],
+    common: Mapping[str, Any] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     """Keep the entries that are asked for, and apply `<part>.<name>.<setting>=value` to every variant of an entry.
 
-    A name that the suite does not list joins with its defaults; names with a leading `+` are added to all that
-    the suite lists.
+    A name that the suite does not list joins with its defaults and what is `common` to all; names with a leading `+`
+    are added to all that the suite lists.
     """
     known = {id_(find(name)): _variants(entry) for name, entry in entries.items()}
     asked: Sequence[str] = overrides.get(part) or []
     plain = [id_(find(name)) for name in asked if not name.startswith("+")]
     added = sorted({id_(find(name[1:])) for name in asked if name.startswith("+")})
-    result = {name: known.get(name, [{}]) for name in [*(plain or known), *added]}
+    result = {name: known.get(name, [dict(common or {})]) for name in [*(plain or known), *added]}
     for key, value in section(overrides, part).items():
         name, own, setting = key.partition(f".{OF_TRAINING}")
         dot = own

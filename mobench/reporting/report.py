@@ -36,7 +36,7 @@ def _page(results: SuiteResults, sheets: list[Sheet], pictures: Sequence[Picture
         f"suite {suite.name}, profile {results.profile}, mobench {version('mobench')}",
         f"{len(table)} of {results.planned} planned runs are stored, {results.failed} of them failed",
         f"problems: {', '.join(ids)}; seeds: {', '.join(map(str, seeds))}",
-        *([selection_policy(results)] if results.selected_rows else []),
+        *selection_policy(results),
     ]
     parts = [
         f"# {escape_markdown(suite.title)}",

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mobench.reporting.sheet import Sheet, number
-from mobench.reporting.sheets import methods_sheet, pivot_sheets, published_sheet, selected_sheets
+from mobench.reporting.sheets import claims_sheet, methods_sheet, pivot_sheets, published_sheet, selected_sheets
 from mobench.scoring.suite_results import SuiteResults
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def print_results(console: Console, results: SuiteResults) -> None:
         print_sheet(console, sheet)
     if results.published:
         print_sheet(console, published_sheet(results.published), notes=True)
+    if results.claims:
+        print_sheet(console, claims_sheet(results.claims), notes=True)
 
 
 def print_sheet(console: Console, sheet: Sheet, *, intervals: bool = False, notes: bool = False) -> None:

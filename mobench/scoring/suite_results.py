@@ -14,6 +14,7 @@ from mobench.core.registry import problems
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
+from mobench.scoring.claims import ClaimResult, judge
 from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
 from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_frame
@@ -49,6 +50,8 @@ class SuiteResults:
     selection: str = "validation"
     """The data on which configurations are selected."""
     provenance: Provenance = field(default_factory=Provenance)
+    plugins: tuple[str, ...] = ()
+    """The files of plugins that runs were planned with."""
     submitted: Mapping[str, str] = field(default_factory=dict)
     """Who sent a method's runs in, for the methods that are not the project's own."""
 
@@ -61,6 +64,7 @@ class SuiteResults:
         planned: int | None = None,
         differs: str = "",
         selection: str = "validation",
+        plugins: tuple[str, ...] = (),
         submitted: Mapping[str, str] | None = None,
     ) -> SuiteResults:
         """Read what tables need, from an index where there is one, else from every record once."""
@@ -78,6 +82,7 @@ class SuiteResults:
             differs=differs,
             selection=selection,
             provenance=Provenance.of(runs),
+            plugins=plugins,
             submitted=by,
         )
 
@@ -135,6 +140,19 @@ class SuiteResults:
         return hypervolume_frame(self)
 
     @cached_property
+    def references(self) -> dict[str, dict[str, float]]:
+        """Hypervolumes of other algorithms by instance and name, at as many evaluations as the largest sweep has steps.
+
+        A step counts as one evaluation of all objectives; its gradients are not counted.
+        """
+        found: dict[str, dict[str, float]] = {}
+        known = len(self.table) and "steps" in self.done
+        for instance, runs in self.done.groupby("instance", sort=False) if known else ():
+            steps = runs.groupby(["contender", "seed"])["steps"].sum().max()
+            found[str(instance)] = dict(self.problems[str(instance)].reference_volumes(int(steps)))
+        return {instance: volumes for instance, volumes in found.items() if volumes}
+
+    @cached_property
     def scores(self) -> pd.DataFrame:
         """Effort, quality and cost of every contender, see `overall_scores`."""
         return overall_scores(self)
@@ -158,6 +176,11 @@ class SuiteResults:
     def published(self) -> list[Comparison]:
         """The published quantities beside ours; where an experiment differs, those that it has runs for."""
         return [row for row in compare(self.suite, self.table) if row.runs or not self.differs]
+
+    @cached_property
+    def claims(self) -> list[ClaimResult]:
+        """The suite's claims, and whether they hold."""
+        return judge(self.suite.claims, self.table, self.records)
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

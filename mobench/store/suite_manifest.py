@@ -54,6 +54,8 @@ class SuiteManifest:
     definition: dict[str, Any]
     """The suite as its file was when runs were last added."""
     experiments: tuple[PlannedRuns, ...] = ()
+    plugins: tuple[str, ...] = ()
+    """The files and folders of plugins that runs were planned with."""
     unsorted: tuple[str, ...] = field(default=())
     """Runs from before manifests told experiments apart: the first schema had no other."""
 
@@ -79,7 +81,7 @@ class SuiteManifest:
 _MANIFEST = TypeAdapter(SuiteManifest)
 
 
-def add_runs(folder: Path, suite: Suite, ids: Iterable[str], base: Suite) -> None:
+def add_runs(folder: Path, suite: Suite, ids: Iterable[str], base: Suite, plugins: Iterable[str] = ()) -> None:
     """Add `ids`, planned with `suite`, to the manifest of `base`, the suite as its file has it.
 
     Several processes, on several machines, may do so at once.
@@ -99,7 +101,8 @@ def add_runs(folder: Path, suite: Suite, ids: Iterable[str], base: Suite) -> Non
                 known.experiments if known else (), wanted, Experiment.of(suite), Experiment.of(base)
             )
             unsorted = tuple(id_ for id_ in known.unsorted if id_ not in wanted) if known else ()
-            manifest = SuiteManifest(2, base.name, base.profile, definition, experiments, unsorted)
+            named = tuple(sorted({*(known.plugins if known else ()), *plugins}))
+            manifest = SuiteManifest(2, base.name, base.profile, definition, experiments, named, unsorted)
             write_atomically(path, json.dumps(asdict(manifest), indent=1).encode(), sync=True)
             leases.release(turn)
             if wanted <= set(SuiteManifest.read(path).runs):  # nobody who was stopped in his turn wrote over it

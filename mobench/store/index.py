@@ -55,6 +55,8 @@ def read_columns(
         kept = np.array([id_ not in replaced for id_ in place], dtype=bool)
         parts.insert(0, indexed.filter(pa.array(kept)))
     whole = RunColumns.together([RunColumns(part) for part in parts]).table
+    if not whole.num_rows:
+        return RunColumns.of(())
     _save(file, whole)
     place = {id_: row for row, id_ in enumerate(whole["id"].to_pylist())}
     return _runs(whole, [place[id_] for id_, _ in paths if id_ in place])

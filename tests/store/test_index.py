@@ -24,7 +24,9 @@ IDS = [run.id for run in specs(6)]
 @pytest.fixture
 def filled(store: Store) -> Store:
     for run in specs(5):
-        store.save(make_record(run, replace(outcome(run), metrics={"value": float(run.seed), f"only/{run.seed % 2}": 1.0})))
+        store.save(
+            make_record(run, replace(outcome(run), metrics={"value": float(run.seed), f"only/{run.seed % 2}": 1.0}))
+        )
     return store
 
 
@@ -110,9 +112,12 @@ def test_failed_runs_and_numbers_that_are_missing(store: Store) -> None:
     assert len(Store(store.root / "nowhere").columns(None, "all")) == 0
 
 
-def test_reading_results_does_not_load_torch(tmp_path: Path) -> None:
+def test_a_module_that_names_torch_does_not_load_it_before_it_uses_it(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("import torch\n")
     program = (
-        "import sys; from mobench.core.registry import problems; problems(); assert 'torch' not in sys.modules;"
-        "import mobench.problems.double_well as one; one.torch.zeros(1); import torch; assert one.torch is torch"
+        "import sys\nfrom mobench.core.deferred import deferred\n"
+        "with deferred('torch'):\n    import one\n"
+        "assert 'torch' not in sys.modules\n"
+        "one.torch.zeros(1)\nimport torch\nassert one.torch is torch\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})

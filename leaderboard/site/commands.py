@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mobench.core.registry import methods, problems
+from mobench.core.registry import methods, problems, source_digest
 from mobench.core.settings import Configurable
 from mobench.planning.suite import Suite, suite_files
 from mobench.training.optimizer import Training
@@ -39,7 +39,7 @@ def _command(suite: Suite, row: Row, varied: Mapping[str, list[Any]], seeds: Seq
     words += _training(suite, row)
     words.append(f"seeds={spelled_value([int(seed) for seed in seeds])}")
     known = methods().get(method)
-    if known is None or not known.__module__.startswith("mobench.methods."):
+    if known is None or source_digest(known) is not None:
         words.append("plugins=PLUGIN.py")
     return shlex.join(["mobench", "run", *words])
 

@@ -1,0 +1,113 @@
+"""From suites and overrides to the groups that are still to run, with every plugin's code kept out of the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mobench.core.method import Method
+from mobench.core.problem import Problem
+from mobench.core.registry import has_installed_packages, load_plugins, plugin_paths, source_digest, source_file
+from mobench.core.settings import Configurable
+from mobench.core.spec import RunSpec, hash_of
+from mobench.planning.plan import Note, Plan, expected_work, make_groups, make_plan
+from mobench.planning.suite import Suite
+from mobench.running.guarded_call import call_in_worker
+from mobench.store.folder import DamagedRecordError, Store
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be planned."""
+
+    suites: Sequence[Suite]
+    overrides: Mapping[str, Any]
+    root: Path
+    plugins: Sequence[str] = ()
+    retry_failed: bool = False
+    workers: int = 1
+    prepare: bool = True
+    """Whether data has to be there."""
+
+
+@dataclass(frozen=True)
+class PlannedWork:
+    """All runs, and those to do in groups with their expected work."""
+
+    plans: list[Plan]
+    pending: list[RunSpec]
+    groups: list[list[RunSpec]]
+    weights: list[float]
+    damage: list[str] = field(default_factory=list)
+    """What is wrong with stored records; their runs are to do."""
+
+
+def plan_work(request: Request, check: Callable[[Sequence[Suite]], None], *, guarded: bool) -> PlannedWork:
+    """Plan in this process, or `guarded` in a worker where code that does not ship with mobench would run.
+
+    `check` refuses mistakes in suites; it has to be a function of a module, since a worker calls it by name.
+    """
+    if guarded and has_foreign_code(request.plugins):
+        planned: PlannedWork = call_in_worker("mobench.running.planned_work:plan_noting", request, check)
+        return planned
+    return plan_noting(lambda text: None, request, check)
+
+
+def has_foreign_code(plugins: Sequence[str]) -> bool:
+    """Say whether anything is loaded that does not ship with mobench."""
+    return bool(plugins) or has_installed_packages()
+
+
+def load_noting(note: Callable[[str], None], plugins: Sequence[str]) -> None:
+    """Load plugins, and note each file before."""
+    for file in plugin_paths(plugins):
+        note(f"plugins={file}: importing it")
+        load_plugins([file])
+
+
+def plan_noting(
+    note: Callable[[str], None], request: Request, check: Callable[[Sequence[Suite]], None]
+) -> PlannedWork:
+    """Plan, and note whose code runs next."""
+    load_noting(note, request.plugins)
+    about = _telling(note)
+    note("checking the suites")
+    check(request.suites)
+    plans = [make_plan(suite, request.overrides, about) for suite in request.suites]
+    specs = {spec.id: spec for plan in plans for spec in plan.specs}
+    damage: list[DamagedRecordError] = []
+    note("reading the results")
+    pending = Store(request.root).pending(
+        specs.values(), retry_failed=request.retry_failed, on_damage=damage.append
+    )
+    if request.prepare:
+        for spec in {hash_of([spec.problem, spec.problem_settings]): spec for spec in pending}.values():
+            problem = spec.build_problem()
+            about(problem, "its preparation")
+            problem.prepare()
+    groups = make_groups(pending, request.workers, about)
+    weights = []
+    for group in groups:
+        about(group[0].build_problem(), "its number of steps")
+        weights.append(expected_work(group))
+    return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage])
+
+
+def _telling(note: Callable[[str], None]) -> Note:
+    """Return what notes whose code runs, each time that changes."""
+    last = ""
+
+    def tell(owner: Configurable, doing: str) -> None:
+        nonlocal last
+        kind = type(owner)
+        if not isinstance(owner, (Method, Problem)) or source_digest(kind) is None:
+            text = f"{kind.label()}: {doing}"
+        else:
+            text = f"plugins={source_file(kind)}: {kind.label()}: {doing}"
+        if text != last:
+            last = text
+            note(text)
+
+    return tell

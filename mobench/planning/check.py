@@ -11,8 +11,9 @@ from mobench.core.method import Method
 from mobench.core.problem import Problem
 from mobench.core.registry import find_method, find_problem, methods, problems
 from mobench.core.settings import Configurable, Setting
+from mobench.core.spec import OF_TRAINING
 from mobench.errors import UserError, unknown
-from mobench.planning.plan import expand
+from mobench.planning.plan import expand, expand_entry
 from mobench.planning.published_file import read_published
 from mobench.planning.suite import Suite
 from mobench.training.optimizer import Training
@@ -31,7 +32,8 @@ def check_entries(suite: Suite) -> None:
     for part, find in (("methods", find_method), ("problems", find_problem)):
         for name, entry in getattr(suite, part).items():
             with _at(suite, f"{part}.{name}"):
-                expand(find(name), entry)
+                for _, own in expand_entry(find(name), entry):
+                    Training(**{**suite.training, **own})
 
 
 def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:
@@ -72,6 +74,8 @@ def _vocabulary(solved: Sequence[Problem], compared: Sequence[type[Method]]) -> 
         "training": [Training],
     }
     declared: dict[str, list[Setting]] = {}
+    for name, setting in Training.settings.items():
+        declared[f"method.{OF_TRAINING}{name}"] = [setting]
     for part, kinds in owners.items():
         for name, setting in (item for kind in kinds for item in kind.settings.items()):
             declared.setdefault(f"{part}.{name}", []).append(setting)

@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 
 from mobench import UserError
+from mobench.cli import main
 from mobench.core.registry import find_problem, plots
-from mobench.planning.suite import Suite
+from mobench.planning.suite import Suite, load_suite
 from mobench.reporting.plots import draw_plots, house_style
 from mobench.reporting.plots.gradient_norm import FLOOR
 from mobench.reporting.rendering import at_once, beside
 from mobench.reporting.sheets import hypervolume_sheets
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.selection import selected_frame, selected_rows
+from mobench.scoring.suite_results import SuiteResults
+from mobench.store.folder import Store
 from tests.reporting.frames import results, run, table
 
 TARGETS = (80, 90)
@@ -237,3 +240,24 @@ def test_figures_rendered_in_another_process_are_the_same_files():
 def draw_in(place):
     with place() as render:
         return draw_plots(["accuracy-reduction"], RESULTS, render)
+
+
+def test_trajectories_have_one_path_for_each_run_of_a_sweep_and_the_pareto_set(tmp_path):
+    suite = tmp_path / "sweep.yaml"
+    suite.write_text(
+        "title: t\nproblems: {toy@1: {start: [left, right]}}\nmethods: {ws: {weight: [0.2, 0.8]}}\n"
+        "training: {optimizer: sgd, lr: 0.1, steps: 200}\n"
+    )
+    assert main(["run", f"suite={suite}", f"results={tmp_path / 'out'}", "jobs=1"]) == 0
+    store = Store(tmp_path / "out")
+    read = load_suite(str(suite))
+    found = SuiteResults.read(read, lambda: list(store.records()))
+    frame = data("trajectories", found)
+    paths = frame[frame["kind"] == "path"]
+    assert paths["id"].nunique() == 4
+    assert (paths.groupby("id")["step"].nunique() > 64).all(), "a path is sampled evenly too"
+    front = frame[frame["kind"] == "front"]
+    assert np.allclose(front[["x", "y"]].to_numpy(dtype=float), find_problem("toy")().pareto_set(0))
+    axis = drawn("trajectories", frame, found).axes[0]
+    assert sum(len(line.get_xdata()) > 60 for line in axis.get_lines()) == 5, "four paths and the front"
+    assert draw_plots([{"plot": "trajectories", "where": {"problem.scale": 0.5}}], found) == []

@@ -19,7 +19,7 @@ from mobench.running.executors.base import Executor, Limits, Setup, Share
 from mobench.running.executors.here import Here
 from mobench.running.executors.local import Local
 from mobench.running.interruption import Interruption
-from mobench.running.job import Broken, Halted, Job, Lost, Result, Summary, Train
+from mobench.running.job import Broken, Halted, Job, Lost, Summary, Train
 from mobench.running.worker import utc_now
 from mobench.store.folder import Store
 from mobench.store.record import RunRecord

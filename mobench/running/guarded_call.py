@@ -1,4 +1,4 @@
-"""Call a function of mobench in a worker process, because foreign code runs in it: the caller survives whatever that does."""
+"""Call a function of mobench in a worker process, because foreign code runs in it, and survive what that does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def call_in_worker(function: str, *arguments: Any, seconds: float = PATIENCE_SEC
         worker.submit(Call(function, arguments))
         while (answer := worker.poll()) is None:
             connection.wait(worker.waitables, _WATCH_SECONDS)
-            if worker.seconds() > seconds:
+            if worker.limited and worker.seconds() > seconds:
                 raise UserError(f"{worker.doing} took longer than {seconds:g} s and was stopped")
         if isinstance(answer, Death):
             raise UserError(f"{worker.doing}: {answer}")

@@ -23,16 +23,16 @@ class Place:
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use: what affinity and the limits of its container leave of the machine."""
-    import joblib
+    """Return how many cores this process may use: what affinity and the limits of a container leave."""
+    import joblib  # type: ignore[import-untyped]
 
     cores: int = joblib.cpu_count()
     return cores
 
 
-def visible_devices(device: str = "auto") -> list[str]:
+def visible_devices(device: str, gpus: str) -> list[str]:
     """Return the names of the CUDA devices that runs may use; none if they are to stay on the CPU."""
-    if device == "cpu":
+    if device == "cpu" or gpus == "none":
         return []
     import torch
 

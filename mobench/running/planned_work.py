@@ -9,12 +9,21 @@ from typing import Any
 
 from mobench.core.method import Method
 from mobench.core.problem import Problem
-from mobench.core.registry import has_installed_packages, load_plugins, plugin_paths, source_digest, source_file
+from mobench.core.registry import (
+    has_installed_packages,
+    load_plugins,
+    methods,
+    plugin_paths,
+    source_digest,
+    source_file,
+)
 from mobench.core.settings import Configurable
 from mobench.core.spec import RunSpec, hash_of
-from mobench.planning.plan import Note, Plan, expected_work, make_groups, make_plan
+from mobench.planning.plan import Note as WhoseCode
+from mobench.planning.plan import Plan, expected_work, make_groups, make_plan
 from mobench.planning.suite import Suite
 from mobench.running.guarded_call import call_in_worker
+from mobench.running.worker_main import Note
 from mobench.store.folder import DamagedRecordError, Store
 
 
@@ -52,7 +61,7 @@ def plan_work(request: Request, check: Callable[[Sequence[Suite]], None], *, gua
     if guarded and has_foreign_code(request.plugins):
         planned: PlannedWork = call_in_worker("mobench.running.planned_work:plan_noting", request, check)
         return planned
-    return plan_noting(lambda text: None, request, check)
+    return plan_noting(silent, request, check)
 
 
 def has_foreign_code(plugins: Sequence[str]) -> bool:
@@ -60,28 +69,26 @@ def has_foreign_code(plugins: Sequence[str]) -> bool:
     return bool(plugins) or has_installed_packages()
 
 
-def load_noting(note: Callable[[str], None], plugins: Sequence[str]) -> None:
+def load_noting(note: Note, plugins: Sequence[str]) -> None:
     """Load plugins, and note each file before."""
     for file in plugin_paths(plugins):
         note(f"plugins={file}: importing it")
         load_plugins([file])
 
 
-def plan_noting(
-    note: Callable[[str], None], request: Request, check: Callable[[Sequence[Suite]], None]
-) -> PlannedWork:
+def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]], None]) -> PlannedWork:
     """Plan, and note whose code runs next."""
     load_noting(note, request.plugins)
     about = _telling(note)
-    note("checking the suites")
+    note("loading installed packages")
+    methods()
+    note("checking the suites", limited=False)
     check(request.suites)
     plans = [make_plan(suite, request.overrides, about) for suite in request.suites]
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     damage: list[DamagedRecordError] = []
-    note("reading the results")
-    pending = Store(request.root).pending(
-        specs.values(), retry_failed=request.retry_failed, on_damage=damage.append
-    )
+    note("reading the results", limited=False)
+    pending = Store(request.root).pending(specs.values(), retry_failed=request.retry_failed, on_damage=damage.append)
     if request.prepare:
         for spec in {hash_of([spec.problem, spec.problem_settings]): spec for spec in pending}.values():
             problem = spec.build_problem()
@@ -95,19 +102,25 @@ def plan_noting(
     return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage])
 
 
-def _telling(note: Callable[[str], None]) -> Note:
+def _telling(note: Note) -> WhoseCode:
     """Return what notes whose code runs, each time that changes."""
     last = ""
+    places: dict[type, str] = {}
 
     def tell(owner: Configurable, doing: str) -> None:
         nonlocal last
         kind = type(owner)
-        if not isinstance(owner, (Method, Problem)) or source_digest(kind) is None:
-            text = f"{kind.label()}: {doing}"
-        else:
-            text = f"plugins={source_file(kind)}: {kind.label()}: {doing}"
+        if kind not in places:
+            places[kind] = ""
+            if issubclass(kind, (Method, Problem)) and source_digest(kind) is not None:
+                places[kind] = f"plugins={source_file(kind)}: "
+        text = f"{places[kind]}{kind.label()}: {doing}"
         if text != last:
             last = text
-            note(text)
+            note(text, limited=bool(places[kind]))
 
     return tell
+
+
+def silent(text: str, limited: bool = True) -> None:
+    """Note nothing."""

@@ -23,7 +23,7 @@ def die_with_parent() -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all descendants that lose theirs, also of those that hide in sessions of their own (Linux)."""
+    """Become the parent of all descendants that lose theirs, also of those that hide in own sessions (Linux)."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -54,7 +54,7 @@ def started_here() -> frozenset[int]:
 
 
 def out_of_memory_kills() -> int:
-    """Return how many processes the system has killed since its start because memory ran out; 0 where it does not say."""
+    """Return how many processes the system has killed because memory ran out; 0 where it does not say."""
     with suppress(OSError):
         for line in _VMSTAT.read_text().splitlines():
             if line.startswith("oom_kill "):

@@ -27,9 +27,7 @@ _sources: set[str] = set()
 """sha256 of the foreign files that this process has loaded."""
 
 
-def perform(
-    job: Job, guard: AbstractContextManager[None], passed_on: tuple[type[BaseException], ...] = ()
-) -> Result:
+def perform(job: Job, guard: AbstractContextManager[None], passed_on: tuple[type[BaseException], ...] = ()) -> Result:
     """Train the job's runs under `guard` and save their records.
 
     If training raises, a single run becomes a failed record, and a job of several is lost: each of its runs is

@@ -8,12 +8,12 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing import connection, forkserver, parent_process
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol
 
 import threadpoolctl  # type: ignore[import-untyped]
 
@@ -44,6 +44,8 @@ class Doing:
     """What a call does next, in words that continue: `…: importing it took too long`."""
 
     text: str
+    limited: bool = True
+    """Whether it may take only so long: it is foreign code."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,10 @@ class Raised:
     """Whether the sentence is complete as it stands."""
 
 
-Note = Callable[[str], None]
+class Note(Protocol):
+    """How a call says what it does next."""
+
+    def __call__(self, text: str, limited: bool = True) -> None: ...
 
 
 def serve(channel: Connection, trace: int, variables: Mapping[str, str]) -> None:
@@ -99,7 +104,7 @@ def _call(call: Call, channel: Connection) -> Returned | Raised:
     module, _, name = call.function.partition(":")
     try:
         function = getattr(importlib.import_module(module), name)
-        return Returned(function(lambda text: channel.send(Doing(text)), *call.arguments))
+        return Returned(function(lambda text, limited=True: channel.send(Doing(text, limited)), *call.arguments))
     except UserError as error:
         return Raised(str(error), users=True)
     except BaseException as error:  # noqa: BLE001 - whatever foreign code raises is said in one line

@@ -68,7 +68,7 @@ class WorkerProcess:
         # The fork server keeps the environment of its own start; ours may have changed since.
         ours = {name: value for name, value in os.environ.items() if name.startswith("MOBENCH_")}
         self._variables = {**ours, **variables}
-        self._trace = tempfile.TemporaryFile()  # has no name, so that nothing is left of it
+        self._trace = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this; nameless, so that nothing is left of it
         fcntl.fcntl(self._trace, fcntl.F_SETFL, fcntl.fcntl(self._trace, fcntl.F_GETFL) | os.O_APPEND)
         self._false_starts = 0
         self._message: Any = None
@@ -76,6 +76,8 @@ class WorkerProcess:
         self._kills = 0
         self.doing = ""
         """What the process said last that it does."""
+        self.limited = False
+        """Whether it may take only so long to do so."""
         self.since: float | None = None
         """When it began to do so."""
         self.used = False
@@ -84,7 +86,7 @@ class WorkerProcess:
     @property
     def waitables(self) -> list[Any]:
         """What becomes ready when there is something to `poll`."""
-        return [self._channel, self._process.sentinel]
+        return [self._process.sentinel] if self._silent else [self._channel, self._process.sentinel]
 
     def submit(self, message: Any) -> None:
         """Give the process something to do, as soon as it is ready."""
@@ -94,23 +96,23 @@ class WorkerProcess:
 
     def poll(self) -> Any:
         """Return the answer, or the `Death` of the process without one; None while there is neither."""
+        dead = bool(connection.wait([self._process.sentinel], 0))  # before looking for what it said last
         while self._has_message():
             try:
                 answer = self._channel.recv()
             except (EOFError, ConnectionResetError):
+                self._silent = True
                 break
             if not isinstance(answer, Doing):
                 self._message = self.since = None
                 return answer
-            self.doing, self.since = answer.text, time.monotonic()
+            self.doing, self.limited, self.since = answer.text, answer.limited, time.monotonic()
             if not self._ready:
                 self._ready, self._false_starts = True, 0
                 if self._message is not None:
                     self._send()
-        if not connection.wait([self._process.sentinel], 0):
+        if not dead:
             return None
-        if self._has_message():
-            return self.poll()
         if not self._ready:
             self._begin_anew()
             return None
@@ -160,6 +162,7 @@ class WorkerProcess:
 
     def _start(self) -> None:
         fork_server.start()
+        self._silent = False
         self._channel, theirs = connection.Pipe()
         self._process: ForkServerProcess = fork_server.context.Process(
             target=serve, args=(theirs, _Descriptor(self._trace.fileno()), self._variables)
@@ -191,7 +194,7 @@ class WorkerProcess:
 
     def _has_message(self) -> bool:
         try:
-            return self._channel.poll()
+            return not self._silent and self._channel.poll()
         except (BrokenPipeError, ConnectionResetError):
             return False
 

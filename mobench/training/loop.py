@@ -160,7 +160,7 @@ class Group:
                 if not finite:
                     self.refuse_non_finite_losses(step)
                 chosen = member.take(step)
-            except Exception as error:  # noqa: BLE001 - whatever a method raises costs its own run alone
+            except Exception as error:
                 if ran_out_of_memory(error):
                     raise
                 member.fail(error, iteration)
@@ -238,7 +238,7 @@ class Group:
                 metrics = self.workload.metrics(member.index)
                 timings = self.workload.timings(member.index)
                 artifact = self.workload.artifact(member.index)
-            except Exception as error:  # noqa: BLE001 - as above
+            except Exception as error:
                 if ran_out_of_memory(error):
                     raise
                 member.fail(error, self.iteration)

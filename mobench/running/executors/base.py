@@ -63,8 +63,8 @@ class Executor(Configurable, ABC):
         """Prepare for jobs; raise `UserError` where that is not possible here."""
 
     @abstractmethod
-    def capacity(self) -> int:
-        """Return how many jobs can be under way at once."""
+    def capacity(self, share: Share) -> int:
+        """Return how many jobs can be under way at once; may be asked before `open`."""
 
     @abstractmethod
     def has_room(self, alone: bool = False) -> bool:

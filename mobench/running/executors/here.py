@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
 from mobench.errors import UserError
-from mobench.running.executors.base import Executor, Setup
+from mobench.running.executors.base import Executor, Setup, Share
 
 if TYPE_CHECKING:
     from mobench.running.job import Job, Result
@@ -32,7 +32,7 @@ class Here(Executor):
         self._setup = setup
         self._finished: list[tuple[Job, Result]] = []
 
-    def capacity(self) -> int:
+    def capacity(self, share: Share) -> int:
         return 1
 
     def has_room(self, alone: bool = False) -> bool:

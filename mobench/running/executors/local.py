@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from mobench.running.executors.base import Executor, Setup
+from mobench.running.executors.base import Executor, Setup, Share
 from mobench.running.executors.here import too_slow
 
 if TYPE_CHECKING:
@@ -22,19 +23,14 @@ class Local(Executor):
 
     name = "local"
     meaning = "worker processes of this machine"
+    _slots: Sequence[Slot] = ()
 
     def open(self, setup: Setup) -> None:
-        from mobench.core.resources import resources
-        from mobench.running.machine import places, usable_cores, visible_devices
-
-        share, device = setup.share, resources().device
-        devices = [] if share.gpus == "none" else visible_devices(device)
-        self._slots: list[Slot] = []
-        self._slots = [Slot(place, setup) for place in places(share, devices, usable_cores())]
+        self._slots = [Slot(place, setup) for place in _places(setup.share)]
         self._slots[0].prepare()  # waits until torch is loaded
 
-    def capacity(self) -> int:
-        return len(self._slots)
+    def capacity(self, share: Share) -> int:
+        return len(_places(share))
 
     def has_room(self, alone: bool = False) -> bool:
         return self._free_slot(alone) is not None
@@ -73,6 +69,13 @@ class Local(Executor):
         return None
 
 
+def _places(share: Share) -> list[Place]:
+    from mobench.core.resources import resources
+    from mobench.running.machine import places, usable_cores, visible_devices
+
+    return places(share, visible_devices(resources().device, share.gpus), usable_cores())
+
+
 class Slot:
     """A place, the worker process there, and its job."""
 
@@ -84,7 +87,7 @@ class Slot:
         self._looked = 0.0
 
     @property
-    def waitables(self) -> list[object]:
+    def waitables(self) -> list[Any]:
         """What becomes ready when there may be a result."""
         return [] if self._worker is None else self._worker.waitables
 

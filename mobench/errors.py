@@ -42,6 +42,10 @@ class StorageError(UserError):
         )
 
 
+class MissingDataError(UserError):
+    """Data that is not here and could not be fetched; the message says how to get it."""
+
+
 class NonFiniteError(ValueError):
     """A loss, gradient or weight is NaN or infinite; the message says which and where."""
 

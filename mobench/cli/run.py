@@ -20,6 +20,7 @@ from mobench.errors import StorageError, UserError
 from mobench.planning.overrides import section
 from mobench.planning.suite_parts import SEEDS
 from mobench.running.executors.base import Executor, Share, executors
+from mobench.store.lease import LEASE_SECONDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,6 +77,11 @@ class Run(Command, Resources):
         None, "memory that each run's process may take", "text", "a size such as 500MB or 4GB", SIZE, shown="4GB"
     )  # type: ignore[assignment]
     retry: str = choice("none", ("none", "failed"), meaning="which stored runs to run again")
+    lease: float = real(
+        LEASE_SECONDS,
+        low=1.0,
+        meaning="seconds without a heartbeat after which other drivers on this folder do this one's runs",
+    )
     plugins: list[str] = PLUGINS
     dry_run: bool = flag(False, meaning="print the plan and an estimate of time, run nothing")
     quiet: bool = flag(False, meaning="no progress, only the tables at the end")
@@ -85,7 +91,7 @@ class Run(Command, Resources):
 
         if not self.suite:
             raise UserError(f"suite=NAME is missing; suites: {', '.join(suite_files())}")
-        suites = load_suites(self.suite, self.profile)
+        suites = load_suites(self.suite, self.profile, self.device)
         executor = self.chosen_executor()
         self.check()
         self.export()
@@ -108,6 +114,7 @@ class Run(Command, Resources):
             workers=executor.capacity(self.share),
             prepare=not self.dry_run,
         )
+        _print_remarks(suites)
         if self.dry_run:
             return _dry_run(request, self, guarded)
         return _run(plan_work(request, check_suites, guarded=guarded), request, self, executor)
@@ -139,9 +146,14 @@ def check_suites(suites: Sequence[Suite]) -> None:
     refuse_mistakes(suites, entries=True)
 
 
+def _print_remarks(suites: Sequence[Suite]) -> None:
+    for remark in dict.fromkeys(suite.remark for suite in suites if suite.remark):
+        print(remark)
+
+
 def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) -> int:
-    from mobench.reporting.lasting_console import lasting_console
     from mobench.core.registry import load_plugins
+    from mobench.reporting.lasting_console import lasting_console
     from mobench.reporting.terminal import print_results
     from mobench.running.executor import execute as execute_groups
     from mobench.running.progress import Progress
@@ -152,8 +164,8 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) ->
     root = request.root
     store = Store(root)
     plans, pending = work.plans, work.pending
-    for remark in {plan.suite.remark for plan in plans if plan.suite.remark}:
-        console.print(remark, soft_wrap=True)
+    told = {suite.remark for suite in request.suites}
+    _print_remarks([plan.suite for plan in plans if plan.suite.remark not in told])
     for damage in work.damage:
         _warn(console, damage)
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
@@ -175,6 +187,7 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) ->
             plugins=request.plugins,
             on_event=progress.update,
             weights=work.weights,
+            lease=asked.lease,
         )
     if tally.interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a third Ctrl-C has nothing left to interrupt
@@ -217,8 +230,6 @@ def _dry_run(request: Request, asked: Run, guarded: bool) -> int:
     else:
         estimates = estimate(silent, request)
     here = estimates[0].device
-    for remark in {each.plan.suite.remark for each in estimates if each.plan.suite.remark}:
-        console.print(remark, soft_wrap=True)
     for each in estimates:
         print_plan(console, each.plan, each.pending, f"{spell_seconds(each.seconds)} on one {NAMES[here]}")
     jobs, seconds = request.workers, sum(each.seconds for each in estimates)

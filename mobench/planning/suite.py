@@ -36,6 +36,8 @@ class Suite(Parts):
     remark: str = ""
     """What to tell the user about how the profile was chosen."""
     seeds: tuple[int, ...] = (0,)
+    fallback: Suite | None = None
+    """Of a profile that the machine picked: the suite under the one to take where the data cannot be had."""
 
 
 def suite_files(folder: str = "") -> dict[str, Path]:
@@ -44,10 +46,11 @@ def suite_files(folder: str = "") -> dict[str, Path]:
     return {file.stem: file for file in sorted(root.glob("*.yaml"))}
 
 
-def load_suite(name: str, profile: str | None = None) -> Suite:
-    """Read a suite by its name or by the path of a YAML file, under a profile."""
+def load_suite(name: str, profile: str | None = None, device: str = "auto") -> Suite:
+    """Read a suite by its name or by the path of a YAML file, under a profile, by default one that fits `device`."""
     file, raw, whole = _read(name)
-    chosen, remark = choose_profile(file.stem, whole, profile)
+    chosen, remark = choose_profile(file.stem, whole, profile, device)
+    picked = bool(remark) and whole.auto is not None and chosen != whole.auto.cpu
     body = {key: value for key, value in raw.items() if key not in ("profiles", "default_profile", AUTO)}
     merged = overlay(body, raw.get("profiles", {}).get(chosen) or {})
     parts = validated(Profile, merged, f"{file.name}, profile {chosen}")
@@ -62,18 +65,20 @@ def load_suite(name: str, profile: str | None = None) -> Suite:
         "published_tables": _beside(file, "published_tables", parts.published_tables, suite_files("published")),
     }
     same: dict[str, Any] = {part.name: getattr(parts, part.name) for part in fields(Parts)}
-    return Suite(name=file.stem, profile=chosen, remark=remark, **{**same, **resolved})
+    fallback = load_suite(name, whole.auto.cpu) if picked and whole.auto else None
+    return Suite(name=file.stem, profile=chosen, remark=remark, fallback=fallback, **{**same, **resolved})
 
 
-def choose_profile(name: str, suite: SuiteFile, asked: str | None) -> tuple[str, str]:
+def choose_profile(name: str, suite: SuiteFile, asked: str | None, device: str = "auto") -> tuple[str, str]:
     """Return the profile that is meant, and a sentence for the user where the machine decided."""
     chosen = asked or suite.default_profile or STANDARD
     if chosen == AUTO and suite.auto is not None:
         import torch
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        reason = "a CUDA device is here" if device == "cuda" else "no CUDA device here"
-        chosen = suite.auto.cuda if device == "cuda" else suite.auto.cpu
+        there = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
+        here = "a CUDA device is here" if there else "no CUDA device here"
+        reason = here if device == "auto" else f"device={device}"
+        chosen = suite.auto.cuda if there else suite.auto.cpu
         return chosen, f"{name}: picked profile={chosen} ({reason}); {suite.auto.hint}"
     if chosen not in suite.profile_names:
         raise unknown(f"profile of suite {name}:", chosen, suite.profile_names)
@@ -88,9 +93,9 @@ def included(name: str, profile: str | None = None, above: tuple[str, ...] = ())
     return [leaf for part in parts for leaf in included(part, profile, (*above, name))] if parts else [name]
 
 
-def load_suites(names: Iterable[str], profile: str | None = None) -> list[Suite]:
+def load_suites(names: Iterable[str], profile: str | None = None, device: str = "auto") -> list[Suite]:
     """Read the named suites; one that includes others becomes its parts."""
-    return [load_suite(part, profile) for name in names for part in included(name, profile)]
+    return [load_suite(part, profile, device) for name in names for part in included(name, profile)]
 
 
 def profiles_of(name: str) -> list[str]:

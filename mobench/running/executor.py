@@ -6,6 +6,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from mobench.core.outcome import Outcome
@@ -22,12 +23,16 @@ from mobench.running.interruption import Interruption
 from mobench.running.job import Broken, Halted, Job, Lost, Summary, Train
 from mobench.running.worker import utc_now
 from mobench.store.folder import Store
+from mobench.store.lease import LEASE_SECONDS, Leases
 from mobench.store.record import RunRecord
 
 TRAINER = "mobench.training.loop:train"
 POLL_SECONDS = 0.1
 STOP_SECONDS = 30.0
 """How long jobs may take to save their state after the first signal."""
+LOOK_SECONDS = 1.0
+"""How often runs of other drivers are looked at; less often where there are more than a thousand."""
+TAKEN_OVER = "another driver took them over while this one was stopped"
 KILLED_TIMES = 4
 """How often a job that is killed from outside begins again without having come further."""
 
@@ -45,6 +50,7 @@ def execute(
     on_event: Callable[[Event], None] = lambda event: None,
     weights: Sequence[float] | None = None,
     train: Train | str = TRAINER,
+    lease: float = LEASE_SECONDS,
 ) -> Tally:
     """Train all groups, each in lockstep, and store a record per run.
 
@@ -55,6 +61,9 @@ def execute(
     what ran out of memory is tried once more alone. `weights` are the groups' expected seconds: the longest
     begin first.
 
+    Drivers on one results folder share the work: a run that another driver has is left to it, and counted once
+    its record is there. A driver whose heartbeat stays away for `lease` seconds loses its runs to the others.
+
     SIGINT, SIGTERM and SIGHUP end the execution early: running work is finished or saved, the rest is not
     begun. A second signal ends it at once.
     """
@@ -64,11 +73,12 @@ def execute(
     if executor.in_this_process:
         load_plugins(plugins)
     started = time.perf_counter()
-    with Interruption() as interruption:
-        execution = _Execution(groups, store, on_event, weights, train, interruption, _by_digest(plugins))
+    if groups:
+        _prepare_folder(store)
+    leases = Leases(store.root, lease)
+    with Interruption() as interruption, leases if groups else nullcontext():
+        execution = _Execution(groups, store, leases, on_event, weights, train, interruption, _by_digest(plugins))
         if groups:
-            _make_folder(store)
-            store.sweep()
             execution.run(executor, Setup(Limits(time_limit, memory_limit), share, interruption))
     execution.tally.seconds = time.perf_counter() - started
     if execution.tally.done + execution.tally.failed < execution.tally.planned:
@@ -98,6 +108,7 @@ class _Execution:
         self,
         groups: Sequence[Sequence[RunSpec]],
         store: Store,
+        leases: Leases,
         on_event: Callable[[Event], None],
         weights: Sequence[float] | None,
         train: Train | str,
@@ -105,6 +116,7 @@ class _Execution:
         plugins: Mapping[str, str],
     ) -> None:
         self.store = store
+        self.leases = leases
         self.on_event = on_event
         self.train = train
         self.interruption = interruption
@@ -115,6 +127,9 @@ class _Execution:
         self.finished: list[str] = []
         self.order = itertools.count()
         self.queue: list[tuple[bool, float, int, _Attempt]] = []
+        self.elsewhere: list[tuple[_Attempt, float]] = []
+        """What other drivers are doing, with its weight."""
+        self.look_again = 0.0
         self.busy: dict[tuple[str, ...], _Attempt] = {}
         for index, group in enumerate(groups):
             work = 1.0 if weights is None else weights[index] / len(group)
@@ -141,7 +156,7 @@ class _Execution:
                     raise
                 fork_server.abandon()
                 return
-            while (self.queue or self.busy) and not self.interruption.requested:
+            while (self.queue or self.elsewhere or self.busy) and not self.interruption.requested:
                 self.fill(executor)
                 self.collect(executor)
             self.wind_down(executor)
@@ -150,14 +165,49 @@ class _Execution:
         self.check_folder()
 
     def fill(self, executor: Executor) -> None:
-        """Begin jobs while there is room."""
+        """Begin jobs that no other driver has while there is room."""
+        if self.elsewhere and time.monotonic() > self.look_again:
+            others = sum(len(attempt.job.specs) for attempt, _ in self.elsewhere)
+            self.look_again = time.monotonic() + LOOK_SECONDS * max(1.0, others / 1000)
+            for waiting in self.elsewhere:
+                self.push(*waiting)
+            self.elsewhere = []
         while self.queue and executor.has_room(alone=self.queue[0][0]) and not self.interruption.requested:
-            attempt = heapq.heappop(self.queue)[-1]
+            _, weight, _, attempt = heapq.heappop(self.queue)
+            if not self.lease(attempt, -weight):
+                continue
             attempt.started, attempt.clock = utc_now(), time.perf_counter()
             attempt.saved = self.checkpoint_stamp(attempt)
             self.on_event(Started(len(attempt.job.specs)))
             self.busy[_key(attempt.job)] = attempt
             executor.submit(attempt.job)
+
+    def lease(self, attempt: _Attempt, weight: float) -> bool:
+        """Keep of a job what is ours to do, if anything; what others have is noted, what they did is counted."""
+        mine: list[RunSpec] = []
+        elsewhere: list[RunSpec] = []
+        stored: list[RunSpec] = []
+        for spec in attempt.job.specs:
+            free = self.leases.acquire(spec.id)
+            is_open = self.store.is_open(spec.id, self.stamps[spec.id])
+            (stored if not is_open else mine if free else elsewhere).append(spec)
+        if elsewhere:
+            self.leave(attempt, elsewhere, weight)
+        if stored:
+            self.on_event(Started(len(stored)))
+            self.finish([(spec, self.summary(spec.id)) for spec in stored], attempt.work)
+        stamps = {spec.id: self.stamps[spec.id] for spec in mine}
+        attempt.job = replace(attempt.job, specs=tuple(mine), stamps=stamps, fence=self.leases.fence)
+        return bool(mine)
+
+    def leave(self, attempt: _Attempt, specs: Sequence[RunSpec], weight: float) -> None:
+        """Leave runs to the driver that has them, to be looked at later."""
+        self.elsewhere.append((_Attempt(self.job(tuple(specs)), attempt.work), weight))
+
+    def summary(self, id_: str) -> Summary:
+        """Return what the stored record of a run says."""
+        outcome = self.store.load(id_).outcome
+        return Summary(id_, outcome.status, outcome.reason)
 
     def wind_down(self, executor: Executor) -> None:
         """Let running work save its state or finish, unless a second signal insists."""
@@ -169,7 +219,9 @@ class _Execution:
             self.collect(executor)
 
     def collect(self, executor: Executor) -> None:
-        """Take in the results that have arrived."""
+        """Take in the results that have arrived; with nothing under way, wait for what other drivers do."""
+        if not self.busy and self.elsewhere:
+            self.interruption.wait(POLL_SECONDS)
         for job, result in executor.poll(POLL_SECONDS):
             attempt = self.busy.pop(_key(job))
             if isinstance(result, Broken):
@@ -189,9 +241,12 @@ class _Execution:
         else:
             summaries = result
         self.finish([(specs.pop(summary.id), summary) for summary in summaries], attempt.work)
-        if not isinstance(result, Lost) or not specs:
+        if not specs:
             return
-        if result.cause == "killed" and self.may_begin_again(attempt):
+        if not isinstance(result, Lost):
+            self.on_event(Split(len(specs), TAKEN_OVER))
+            self.leave(attempt, list(specs.values()), attempt.work * len(specs))
+        elif result.cause == "killed" and self.may_begin_again(attempt):
             self.begin_again(attempt, result.reason)
         elif len(attempt.job.specs) > 1:
             for spec in specs.values():
@@ -226,10 +281,15 @@ class _Execution:
         if lost.cause == "memory":
             lost = replace(lost, reason=f"{lost.reason} (also when it was tried again alone)")
         outcome = Outcome.failure(lost.error, time.perf_counter() - attempt.clock)
+        record = RunRecord(spec, outcome, None, self.environment, attempt.started, utc_now())
         try:
-            self.store.save(RunRecord(spec, outcome, None, self.environment, attempt.started, utc_now()))
+            saved = self.leases.fence.holds(spec.id) and self.store.save_once(record, self.stamps[spec.id])
         except OSError as error:
             raise StorageError.of(self.store.root, error) from error
+        if not saved:
+            self.leave(attempt, [spec], attempt.work)
+            self.on_event(Split(1, TAKEN_OVER))
+            return
         if not lost.resumable:
             self.store.checkpoint(spec.id).unlink(missing_ok=True)
         self.finish([(spec, Summary(spec.id, outcome.status, lost.reason))], attempt.work)
@@ -238,6 +298,7 @@ class _Execution:
         """Count runs that have their records."""
         runs = []
         for spec, summary in results:
+            self.leases.release(spec.id)
             label = f"{spec.method} on {spec.problem}, seed {spec.seed}"
             runs.append(FinishedRun(spec.id, label, summary.status, summary.reason, work))
         failures = [run for run in runs if run.status == "failed"]
@@ -261,10 +322,11 @@ def _key(job: Job) -> tuple[str, ...]:
     return tuple(spec.id for spec in job.specs)
 
 
-def _make_folder(store: Store) -> None:
-    """Create the results folder: one that is missing later was deleted."""
+def _prepare_folder(store: Store) -> None:
+    """Create the results folder, since one that is missing later was deleted, and clean up after killed drivers."""
     try:
         store.root.mkdir(parents=True, exist_ok=True)
+        store.sweep()
     except OSError as error:
         raise StorageError.of(store.root, error) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -49,6 +50,13 @@ class Interruption:
         for number, handler in self._previous.items():
             # None: the handler was not installed by Python and cannot be put back from here.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a signal for at most `seconds`; return whether one has arrived."""
+        deadline = time.monotonic() + seconds
+        while not self.requested and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return self.requested
 
     @contextmanager
     def immediate(self) -> Iterator[None]:

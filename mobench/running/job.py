@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from mobench.core.outcome import Outcome, Status
 from mobench.core.spec import RunSpec
+from mobench.store.folder import Stamp
+from mobench.store.lease import Fence
 from mobench.store.record import Environment
 
 Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome]]
@@ -25,6 +27,10 @@ class Job:
     environment: Environment
     plugins: tuple[str, ...] = ()
     """The files of the plugins that these runs need, and no others."""
+    stamps: Mapping[str, Stamp | None] = field(default_factory=dict)
+    """The records that the runs had when they were planned, by id."""
+    fence: Fence | None = None
+    """Says whether the driver still has a run; without one nobody else is at work."""
     alone: bool = False
     """Whether nothing else may use its device meanwhile: memory ran out when it had company."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from mobench.core.registry import (
     source_file,
 )
 from mobench.core.settings import Configurable
-from mobench.core.spec import RunSpec, hash_of
+from mobench.core.spec import RunSpec
+from mobench.planning.data import with_data
 from mobench.planning.plan import Note as WhoseCode
 from mobench.planning.plan import Plan, expected_work, make_groups, make_plan
 from mobench.planning.suite import Suite
@@ -85,21 +87,29 @@ def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]],
     note("checking the suites", limited=False)
     check(request.suites)
     plans = [make_plan(suite, request.overrides, about) for suite in request.suites]
+    todo = partial(Store(request.root).pending, retry_failed=request.retry_failed)
+    if request.prepare:
+        replan = partial(make_plan, overrides=request.overrides, note=about)
+        plans = with_data(plans, lambda plan: todo(plan.specs, on_damage=_told_later), replan, partial(_prepare, about))
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     damage: list[DamagedRecordError] = []
     note("reading the results", limited=False)
-    pending = Store(request.root).pending(specs.values(), retry_failed=request.retry_failed, on_damage=damage.append)
-    if request.prepare:
-        for spec in {hash_of([spec.problem, spec.problem_settings]): spec for spec in pending}.values():
-            problem = spec.build_problem()
-            about(problem, "its preparation")
-            problem.prepare()
+    pending = todo(specs.values(), on_damage=damage.append)
     groups = make_groups(pending, request.workers, about)
     weights = []
     for group in groups:
         about(group[0].build_problem(), "its number of steps")
         weights.append(expected_work(group))
     return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage])
+
+
+def _told_later(damage: DamagedRecordError) -> None:
+    """Leave it to the last look at the results to report."""
+
+
+def _prepare(note: WhoseCode, problem: Problem) -> None:
+    note(problem, "its preparation")
+    problem.prepare()
 
 
 def _telling(note: Note) -> WhoseCode:

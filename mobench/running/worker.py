@@ -31,7 +31,8 @@ def perform(job: Job, guard: AbstractContextManager[None], passed_on: tuple[type
     """Train the job's runs under `guard` and save their records.
 
     If training raises, a single run becomes a failed record, and a job of several is lost: each of its runs is
-    to be tried by itself. Exceptions of the types `passed_on` are not about the runs and go to the caller.
+    to be tried by itself. Exceptions of the types `passed_on` are not about the runs and go to the caller. A run
+    that another driver has taken over is not stored and has no summary.
     """
     store = Store(job.root)
     checkpoint = store.checkpoint(job.specs[0].id)
@@ -65,8 +66,10 @@ def perform(job: Job, guard: AbstractContextManager[None], passed_on: tuple[type
         for spec, trained in zip(job.specs, outcomes, strict=True)
     ]
     try:
-        summaries = [_keep(store, record, trained) for record, trained in records]
-        checkpoint.unlink(missing_ok=True)
+        kept = [_keep(job, store, record, trained) for record, trained in records]
+        summaries = [summary for summary in kept if summary is not None]
+        if summaries:
+            checkpoint.unlink(missing_ok=True)
     except OSError as error:
         return Broken(str(StorageError.of(job.root, error)))
     return summaries
@@ -77,13 +80,16 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _keep(store: Store, record: RunRecord, trained: Outcome) -> Summary:
-    """Save a run: its tensors before its record, so that a record finds them."""
+def _keep(job: Job, store: Store, record: RunRecord, trained: Outcome) -> Summary | None:
+    """Save a run, its tensors before its record, so that a record finds them; None if it is another driver's now."""
     if not store.root.is_dir():
         raise FileNotFoundError(None, "the folder was deleted under way")
+    if job.fence is not None and not job.fence.holds(record.id):
+        return None
     if trained.artifact and record.outcome.status == "done":
         store.save_artifact(record.id, trained.artifact)
-    store.save(record)
+    if not store.save_once(record, job.stamps.get(record.id)):
+        return None
     return Summary(record.id, record.outcome.status, record.outcome.reason)
 
 

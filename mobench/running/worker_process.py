@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing import connection, reduction
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import Any
 
@@ -71,6 +72,7 @@ class WorkerProcess:
         self._trace = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this; nameless, so that nothing is left of it
         fcntl.fcntl(self._trace, fcntl.F_SETFL, fcntl.fcntl(self._trace, fcntl.F_GETFL) | os.O_APPEND)
         self._false_starts = 0
+        self._channel: Connection
         self._message: Any = None
         self._ready = False
         self._kills = 0

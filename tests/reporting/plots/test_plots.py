@@ -1,10 +1,12 @@
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mobench import UserError
 from mobench.cli import main
+from mobench.core.outcome import Outcome
 from mobench.core.registry import find_problem, plots
 from mobench.planning.suite import Suite, load_suite
 from mobench.reporting.plots import draw_plots, house_style
@@ -171,14 +173,56 @@ def test_the_end_of_runs_against_k_is_a_median_with_its_range():
             for seed, norm in enumerate(values)
         ]
     )
-    frame = data("gradient-norm-end", found := results(runs, find_problem("double-well")()))
+    frame = data("end-by-setting", found := results(runs, find_problem("double-well")()))
     assert frame[["x", "mean", "low", "high", "runs"]].values.tolist() == [
         [2, 3.0, 1.0, 8.0, 3],
         [3, 0.0, 0.0, 1e-3, 3],
     ]
-    (axis,) = drawn("gradient-norm-end", frame, found).axes
+    (axis,) = drawn("end-by-setting", frame, found).axes
     assert axis.get_lines()[0].get_ydata().tolist() == [3.0, FLOOR]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("number of objectives K", "‖∇L₁‖ at the end ←")
+
+
+def test_the_law_of_a_plot_is_drawn_beside_what_was_measured():
+    runs = table(
+        [
+            run("mgda", seed, instance=f"{k}", **{"problem.k": k, "loss/wells": 0.5 * (k - 1)})
+            for k in (2, 5)
+            for seed in range(2)
+        ]
+    )
+    options = {"value": "loss/wells", "law": "0.5 * (problem.k - 1)", "scale": "linear"}
+    frame = data("end-by-setting", found := results(runs, find_problem("double-well")()), **options)
+    assert frame["law_value"].tolist() == frame["mean"].tolist() == [0.5, 2.0]
+    figure = drawn("end-by-setting", frame, found)
+    (axis,) = figure.axes
+    assert [line.get_linestyle() for line in axis.get_lines()][-1] == "--"
+    assert axis.get_lines()[-1].get_ydata().tolist() == [0.5, 2.0]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["mgda", "0.5 * (problem.k - 1)"]
+
+
+def test_how_often_a_secondary_binds_is_counted_over_the_kept_steps():
+    problem = find_problem("random-gradients")(k=3)
+    runs = table([run("pcd", seed, settings={"tau": tau}) for tau in (0.0, 0.5) for seed in (0, 1)])
+    noted = {
+        (0.0, 0): [[0.0, 0.0], [1.0, 0.0]],
+        (0.0, 1): [[0.0, 0.0], [0.0, 0.0]],
+        (0.5, 0): [[2.0, 0.1], None, [1.0, 0.0]],
+        (0.5, 1): [[1.0, 1.0]],
+    }
+    ids = dict(zip(zip(runs["method.tau"], runs["seed"], strict=True), runs["id"], strict=True))
+    records = [
+        SimpleNamespace(id=ids[key], outcome=Outcome("done", history={"multipliers": noted[key]})) for key in ids
+    ]
+    frame = data("binding", found := results(runs, problem, records=lambda: records))
+    assert frame[["knob", "secondary", "mean", "low", "high", "runs"]].values.tolist() == [
+        [0.0, "secondary-1", 0.25, 0.0, 0.5, 2],
+        [0.0, "secondary-2", 0.0, 0.0, 0.0, 2],
+        [0.5, "secondary-1", 1.0, 1.0, 1.0, 2],
+        [0.5, "secondary-2", 0.75, 0.5, 1.0, 2],
+    ]
+    (axis,) = drawn("binding", frame, found).axes
+    assert [line.get_ydata().tolist() for line in axis.get_lines()] == [[0.25, 1.0], [0.0, 0.75]]
 
 
 def test_where_restricts_a_plot_and_keeps_failures():

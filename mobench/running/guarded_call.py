@@ -14,12 +14,13 @@ PATIENCE_SECONDS = 60.0
 _WATCH_SECONDS = 0.5
 
 
-def call_in_worker(function: str, *arguments: Any, seconds: float = PATIENCE_SECONDS) -> Any:
+def call_in_worker(function: str, *arguments: Any, seconds: float | None = None) -> Any:
     """Return what `package.module:function` returns for a `Note` and the arguments.
 
     The function notes what it does next. If it raises, hangs for longer than `seconds`, or takes its process
     down, that becomes a `UserError` which begins with the note, so that it names the file that is to blame.
     """
+    seconds = PATIENCE_SECONDS if seconds is None else seconds
     worker = WorkerProcess({})
     try:
         worker.submit(Call(function, arguments))

@@ -57,11 +57,13 @@ class Run(Command, Resources):
   mobench run suite=escape
   mobench run suite=escape methods=pcd,mgda seeds=3 methods.pcd.tau=[0.01,0.1] jobs=2
   mobench run suite=synthetic plugins=my_method.py methods=+my-method
+  mobench run problem=two-wells methods=pcd,mgda training.steps=500
   mobench run --dry-run suite=plane training.lr=0.02 results=elsewhere
 """
 
     suite: list[str] = SUITES
     profile: str | None = text(None, meaning="one of the suite's profiles", shown="NAME")
+    problem: list[str] = names(meaning="problems to run without a suite, by all methods or methods=A,B", shown="P[,Q]")
     methods: list[str] = names(meaning="only these methods; +A adds one to the suite's own", shown="A,B")
     problems: list[str] = names(meaning="only these problems; +P adds one to the suite's own", shown="P,Q")
     seeds: Any = SEEDS
@@ -89,8 +91,11 @@ class Run(Command, Resources):
     def execute(self) -> int:
         from mobench.planning.suite import load_suites, suite_files
 
-        if not self.suite:
-            raise UserError(f"suite=NAME is missing; suites: {', '.join(suite_files())}")
+        if not self.suite and not self.problem:
+            raise UserError(f"suite=NAME is missing, or problem=NAME; suites: {', '.join(suite_files())}")
+        if self.problem and (self.suite or self.profile):
+            given = f"suite={','.join(self.suite)}" if self.suite else f"profile={self.profile}"
+            raise UserError(f"problem={','.join(self.problem)} runs without a suite; leave {given} out")
         suites = load_suites(self.suite, self.profile, self.device)
         executor = self.chosen_executor()
         self.check()
@@ -110,6 +115,7 @@ class Run(Command, Resources):
             self.overrides,
             root,
             plugins,
+            problems=self.problem,
             retry_failed=self.retry == "failed",
             workers=executor.capacity(self.share),
             prepare=not self.dry_run,

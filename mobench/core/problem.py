@@ -39,6 +39,8 @@ class Problem(Described, ABC):
 
     id: ClassVar[str] = ""
     """Name and version, e.g. `double-well@1`. A changed definition is a new version, never an edit."""
+    training: ClassVar[Mapping[str, Any]] = {}
+    """The training settings of `mobench run problem=…`, which has no suite that would say them."""
     export_options: ClassVar[dict[str, Setting]] = {}
     """The options of `export`, by name."""
 

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import cache
 from importlib import resources
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
+from warnings import warn
 
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
@@ -41,9 +45,30 @@ class Suite(Parts):
 
 
 def suite_files(folder: str = "") -> dict[str, Path]:
-    """Return the suites that ship with mobench, or the files of a folder beside them, by name."""
+    """Return the suites that ship with mobench or with installed packages, or the files of a folder beside ours.
+
+    A package announces its suites as an entry point of the group `mobench.suites` that names a package of YAML files.
+    """
     root = Path(str(resources.files("mobench.suites"))) / folder
-    return {file.stem: file for file in sorted(root.glob("*.yaml"))}
+    own = {file.stem: file for file in sorted(root.glob("*.yaml"))}
+    return own if folder else {**_packaged_suites(), **own}
+
+
+@cache
+def _packaged_suites() -> dict[str, Path]:
+    """Return the suites of installed packages; a package that is broken costs only its own, with a warning."""
+    found: dict[str, Path] = {}
+    for entry in entry_points(group="mobench.suites"):
+        try:
+            folder = find_spec(entry.value)
+        except (ImportError, ValueError, AttributeError) as error:
+            warn(f"suites of {entry.value} cannot be found: {error}", RuntimeWarning, stacklevel=2)
+            continue
+        places = folder.submodule_search_locations if folder else None
+        if not places:
+            warn(f"suites of {entry.value} cannot be found: it is no package", RuntimeWarning, stacklevel=2)
+        found |= {file.stem: file for place in places or () for file in sorted(Path(place).glob("*.yaml"))}
+    return found
 
 
 def load_suite(name: str, profile: str | None = None, device: str = "auto") -> Suite:

@@ -23,6 +23,7 @@ from mobench.core.spec import RunSpec
 from mobench.planning.data import with_data
 from mobench.planning.plan import Note as WhoseCode
 from mobench.planning.plan import Plan, expected_work, make_groups, make_plan
+from mobench.planning.problem_suite import suite_of_problem
 from mobench.planning.suite import Suite
 from mobench.running.guarded_call import call_in_worker
 from mobench.running.worker_main import Note
@@ -37,6 +38,8 @@ class Request:
     overrides: Mapping[str, Any]
     root: Path
     plugins: Sequence[str] = ()
+    problems: Sequence[str] = ()
+    """Problems to run without a suite."""
     retry_failed: bool = False
     workers: int = 1
     prepare: bool = True
@@ -85,8 +88,9 @@ def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]],
     note("loading installed packages")
     methods()
     note("checking the suites", limited=False)
-    check(request.suites)
-    plans = [make_plan(suite, request.overrides, about) for suite in request.suites]
+    suites = [*request.suites, *map(suite_of_problem, request.problems)]
+    check(suites)
+    plans = [make_plan(suite, request.overrides, about) for suite in suites]
     todo = partial(Store(request.root).pending, retry_failed=request.retry_failed)
     if request.prepare:
         replan = partial(make_plan, overrides=request.overrides, note=about)

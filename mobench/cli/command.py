@@ -47,7 +47,7 @@ class Command(Configurable, ABC):
 
     others: Mapping[str, str] = {}
     """The values of keys that are no settings, as they were typed."""
-    typed: Sequence[str] = ()
+    line: Sequence[str] = ()
     """The line after the command's name."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Command(Configurable, ABC):
                 raise unknown("key", key, [*keys, *cls.sections])
         command = cls(**{**cls._from_project(), **values})
         command.others = others
-        command.typed = typed_line
+        command.line = typed_line
         return command
 
     @classmethod

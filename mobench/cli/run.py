@@ -197,7 +197,7 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) ->
         )
     if tally.interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a third Ctrl-C has nothing left to interrupt
-        again = shlex.join(["mobench", "run", *asked.typed])
+        again = shlex.join(["mobench", "run", *asked.line])
         console.print(f"Interrupted. What is done is kept. To go on: {again}", soft_wrap=True)
         return 130
     load_plugins(request.plugins)  # what they declare stands in the tables

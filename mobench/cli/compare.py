@@ -55,7 +55,8 @@ class Compare(Command):
         found = [
             contest
             for suite, manifest in zip(suites, manifests, strict=True)
-            for contest in read_stored(store, suite, manifest).contests
+            for results in read_stored(store, suite, manifest)
+            for contest in results.contests
         ]
         pair = compare_pair(found, str(self.first), str(self.second))
         if self.format == "table":

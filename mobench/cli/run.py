@@ -179,7 +179,7 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) ->
     console.print(f"{len(specs)} runs: {len(specs) - len(pending)} stored, {len(pending)} to do, results in {root}")
     try:
         for plan in plans:
-            store.add_manifest(plan.suite, [spec.id for spec in plan.specs])
+            store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base, request.plugins)
     except OSError as error:
         raise StorageError.of(root, error) from error
     with Progress(console, total=len(pending), quiet=asked.quiet, work=sum(work.weights)) as progress:
@@ -208,6 +208,7 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) ->
             plan.suite,
             partial(store.records, [spec.id for spec in plan.specs], on_damage=warn),
             planned=len(plan.specs),
+            differs=plan.differs,
         )
         print_results(console, results)
         failed += results.failed

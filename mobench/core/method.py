@@ -69,7 +69,7 @@ class Step:
 
     __slots__ = (
         "_gram", "_held_out", "_source", "gradient_seconds", "iteration", "losses", "lower_bounds", "notes",
-        "total_steps",
+        "thresholds", "total_steps",
     )  # fmt: skip
 
     def __init__(
@@ -80,11 +80,14 @@ class Step:
         iteration: int = 0,
         total_steps: int | None = None,
         held_out: Callable[[], Step | None] | None = None,
+        thresholds: Vector | None = None,
     ) -> None:
         self.losses = losses
         """The K objective values (float64), the primary first."""
         self.lower_bounds = np.full(len(losses), -np.inf) if lower_bounds is None else lower_bounds
         """A lower bound of each objective, `-inf` where none is known."""
+        self.thresholds = thresholds
+        """The losses to get below, as the problem states them (NaN: not for this objective), or None."""
         self.iteration = iteration
         """How many steps of this run came before."""
         self.total_steps = total_steps

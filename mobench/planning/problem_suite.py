@@ -26,5 +26,6 @@ def suite_of_problem(name: str) -> Suite:
         methods={method: {} for method in methods()},
         training=dict(kind.training),
         metrics=tuple((own + directed)[:SHOWN]),
+        plots=("pareto", "curves", "conflict"),
         seeds=SEEDS,
     )

@@ -42,6 +42,8 @@ class Suite(Parts):
     seeds: tuple[int, ...] = (0,)
     fallback: Suite | None = None
     """Of a profile that the machine picked: the suite under the one to take where the data cannot be had."""
+    file: str = ""
+    """The path of a file of the user's own; empty for a suite that has a name."""
 
 
 def suite_files(folder: str = "") -> dict[str, Path]:
@@ -84,7 +86,9 @@ def load_suite(name: str, profile: str | None = None, device: str = "auto") -> S
     if not parts.include and not parts.problems:
         raise UserError(f"{file.name}: a suite needs problems (or includes other suites)")
     resolved = {
+        "methods": _with_common(parts),
         "title": parts.title or file.stem,
+        "file": "" if name in suite_files() else name,
         "seeds": parse_seeds(parts.seeds, tuple(whole.seeds) if isinstance(whole.seeds, list) else ()),
         "include": _beside(file, "include", parts.include, suite_files()),
         "published_tables": _beside(file, "published_tables", parts.published_tables, suite_files("published")),
@@ -92,6 +96,14 @@ def load_suite(name: str, profile: str | None = None, device: str = "auto") -> S
     same: dict[str, Any] = {part.name: getattr(parts, part.name) for part in fields(Parts)}
     fallback = load_suite(name, whole.auto.cpu) if picked and whole.auto else None
     return Suite(name=file.stem, profile=chosen, remark=remark, fallback=fallback, **{**same, **resolved})
+
+
+def _with_common(parts: Parts) -> dict[str, Any]:
+    """Return the entries of the methods, with what the suite says of every method."""
+    if not parts.every_method:
+        return dict(parts.methods)
+    listed = {name: entry if isinstance(entry, list) else [entry] for name, entry in parts.methods.items()}
+    return {name: [{**parts.every_method, **variant} for variant in entry] for name, entry in listed.items()}
 
 
 def choose_profile(name: str, suite: SuiteFile, asked: str | None, device: str = "auto") -> tuple[str, str]:

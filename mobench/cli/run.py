@@ -18,7 +18,7 @@ from mobench.core.resources import Resources
 from mobench.core.settings import Setting, choice, flag, integer, real, text
 from mobench.errors import StorageError, UserError
 from mobench.planning.overrides import section
-from mobench.planning.suite_parts import SEEDS
+from mobench.planning.suite_parts import EVERYWHERE, SEEDS
 from mobench.running.executors.base import Executor, Share, executors
 from mobench.store.lease import LEASE_SECONDS
 
@@ -66,6 +66,8 @@ class Run(Command, Resources):
     problem: list[str] = names(meaning="problems to run without a suite, by all methods or methods=A,B", shown="P[,Q]")
     methods: list[str] = names(meaning="only these methods; +A adds one to the suite's own", shown="A,B")
     problems: list[str] = names(meaning="only these problems; +P adds one to the suite's own", shown="P,Q")
+    precision: str | None = choice(None, ("float32", "bf16"), meaning="arithmetic of networks; part of what a run is")
+    compile: str | None = choice(None, ("true", "false"), meaning="torch.compile networks; part of what a run is")
     seeds: Any = SEEDS
     results: str = RESULTS
     executor: str = choice("local", tuple(executors()), meaning="where runs are done")
@@ -133,7 +135,7 @@ class Run(Command, Resources):
     @property
     def overrides(self) -> dict[str, Any]:
         """What the line changes in the suites."""
-        whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit")}
+        whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit", *EVERYWHERE)}
         others = {key: value for key, value in self.others.items() if key.partition(".")[0] not in executors()}
         return {**others, **{key: value for key, value in whole.items() if value}}
 
@@ -223,9 +225,14 @@ def _warn(console: Console, damage: UserError | str) -> None:
     console.print(f"warning: {damage}", style="yellow", soft_wrap=True)
 
 
+def _spell_hours(hours: float) -> str:
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+
+
 def _dry_run(request: Request, asked: Run, guarded: bool) -> int:
     from rich.console import Console
 
+    from mobench.core.speed import ASSUMED, speed_of
     from mobench.reporting.terminal import print_plan
     from mobench.running.guarded_call import call_in_worker
     from mobench.running.planned_work import has_foreign_code, silent
@@ -242,8 +249,10 @@ def _dry_run(request: Request, asked: Run, guarded: bool) -> int:
     jobs, seconds = request.workers, sum(each.seconds for each in estimates)
     console.print(f"In all about {spell_seconds(seconds / jobs)} with jobs={jobs}; nothing was run.")
     on_a_gpu = sum(each.gpu_seconds for each in estimates)
+    if on_a_gpu:
+        console.print(f"This device: {speed_of(here)}.")
     if on_a_gpu and here == "cpu":
-        console.print(f"On a GPU that sustains 15 TFLOP/s about {on_a_gpu / 3600:,.0f} GPU hours.")
+        console.print(f"On a GPU with {ASSUMED['cuda']}: about {_spell_hours(on_a_gpu / 3600)} GPU hours.")
     return 0
 
 

@@ -26,13 +26,13 @@ from mobench.store.folder import Store
 from mobench.store.lease import LEASE_SECONDS, Leases
 from mobench.store.record import RunRecord
 
-TRAINER = "mobench.training.loop:train"
+TRAINER = "mobench.training.loop:train_group"
 POLL_SECONDS = 0.1
 STOP_SECONDS = 30.0
 """How long jobs may take to save their state after the first signal."""
 LOOK_SECONDS = 1.0
 """How often runs of other drivers are looked at; less often where there are more than a thousand."""
-TAKEN_OVER = "another driver took them over while this one was stopped"
+LEFT = "they left a group that would have waited for them, or another driver took them over"
 KILLED_TIMES = 4
 """How often a job that is killed from outside begins again without having come further."""
 
@@ -244,7 +244,7 @@ class _Execution:
         if not specs:
             return
         if not isinstance(result, Lost):
-            self.on_event(Split(len(specs), TAKEN_OVER))
+            self.on_event(Split(len(specs), LEFT))
             self.leave(attempt, list(specs.values()), attempt.work * len(specs))
         elif result.cause == "killed" and self.may_begin_again(attempt):
             self.begin_again(attempt, result.reason)
@@ -288,7 +288,7 @@ class _Execution:
             raise StorageError.of(self.store.root, error) from error
         if not saved:
             self.leave(attempt, [spec], attempt.work)
-            self.on_event(Split(1, TAKEN_OVER))
+            self.on_event(Split(1, LEFT))
             return
         if not lost.resumable:
             self.store.checkpoint(spec.id).unlink(missing_ok=True)

@@ -13,7 +13,8 @@ from mobench.store.folder import Stamp
 from mobench.store.lease import Fence
 from mobench.store.record import Environment
 
-Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome]]
+Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome | None]]
+"""Trains runs in lockstep; None stands for one that left because the others would have waited for it."""
 
 
 @dataclass(frozen=True)

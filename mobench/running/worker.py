@@ -64,6 +64,7 @@ def perform(job: Job, guard: AbstractContextManager[None], passed_on: tuple[type
     records = [
         (RunRecord(spec, settled(trained), memory, environment, started, finished, shared), trained)
         for spec, trained in zip(job.specs, outcomes, strict=True)
+        if trained is not None
     ]
     try:
         kept = [_keep(job, store, record, trained) for record, trained in records]

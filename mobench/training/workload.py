@@ -18,7 +18,9 @@ from mobench.core.method import Matrix, Step, Vector
 from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
 from mobench.errors import MethodError
+from mobench.gradients.buckets import longest_bucket
 from mobench.gradients.gradient_rows import GradientRows
+from mobench.gradients.joint_parameters import join
 from mobench.training.step import Gradients
 
 Stack = npt.NDArray[np.float64]
@@ -222,12 +224,28 @@ class TaskWorkload(Workload):
         self.task = task
         self.k = len(problem.objectives())
         self.lower_bounds = np.array([problem.lower_bounds(seed)])
-        self.parameters = task.parameters
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
         self._batch: Any = None
-        self._rows = GradientRows(task.parameters, shared=task.shared_parameters, names=task.parameter_names)
+        self._rows = self._joined_rows()
         self._held_out = self._rows.twin()
+
+    def _joined_rows(self) -> GradientRows:
+        """Move the parameters side by side, and let the optimizer take the vector if it is short enough.
+
+        In a vector, a parameter that no loss depends on has a gradient of zero instead of none.
+        """
+        task = self.task
+        joint = join(task.parameters) if len(task.parameters) > 1 else None
+        self.parameters = task.parameters
+        short = joint is not None and joint.numel() <= longest_bucket(joint.device)
+        if short and task.shared_parameters is None and all(tensor.requires_grad for tensor in task.parameters):
+            assert joint is not None
+            self.parameters = [joint.requires_grad_()]
+        trained = joint if self.parameters is not task.parameters else None
+        return GradientRows(
+            task.parameters, shared=task.shared_parameters, names=task.parameter_names, joint=trained
+        )
 
     def begin(self, iteration: int) -> Matrix:
         self._batch = next(self._batches)

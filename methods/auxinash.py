@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -75,6 +75,10 @@ class AuxiNash(Method):
         "https://arxiv.org/abs/2301.13501",
     )
     look = Look("#AE87B5", "#CDA6D7", "X")
+    lacks: ClassVar = {
+        "symmetric in all objectives": "the primary has a power of its own",
+        "length follows the gradients": "the update has length 1 whatever the gradients' lengths",
+    }
 
     p: float = real(
         0.5, low=0.0, high=1.0, low_open=True, high_open=True, meaning="the primary's power; the rest is shared"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,10 @@ class CAGrad(Method):
         "https://arxiv.org/abs/2110.14048",
     )
     look = Look("#A80300", "#C32106", "v")
+    lacks: ClassVar = {
+        "scale-invariant direction": "the mean gradient follows the longest one",
+        "no objective ascends": "for c < 1 the ball need not hold a direction that is good for all",
+    }
 
     c: float = real(0.4, low=0.0, meaning="radius of the ball, relative to ‖g_0‖")
     rescale: str = choice("none", ("none", "1+c^2", "1+c"), meaning="what the update is divided by")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class FAMO(Method):
         "https://arxiv.org/abs/2306.03792",
     )
     look = Look("#485FF4", "#5469FE", "P")
+    lacks: ClassVar = {"no objective ascends": "the weights know the losses, not where the gradients point"}
 
     gamma: float = real(1e-3, low=0.0, meaning="γ, weight decay of ξ")
     lr: float = real(0.025, low=0.0, meaning="Adam's learning rate for ξ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
@@ -61,6 +63,7 @@ class MGDA(Method):
         "https://doi.org/10.1016/j.crma.2012.03.014",
     )
     look = Look("#00AA66", "#29CE83", "^")
+    lacks: ClassVar = {"scale-invariant direction": "short gradients dominate the shortest vector"}
 
     normalization: str = choice(
         "none", ("none", "l2", "loss", "loss+"), meaning="what each gradient is divided by before the hull is taken"

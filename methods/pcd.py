@@ -82,6 +82,11 @@ class PCD(Method):
         year=2026,
     )
     look = Look("#553685", "#7353A4", "o")
+    lacks: ClassVar = {
+        "symmetric in all objectives": "the first objective is the primary",
+        "scale-invariant direction": "the additive ε is not rescaled; `epsilon_form=relative` is exact",
+        "no objective ascends": "the secondaries are served first, and for τ > 0 the primary may ascend",
+    }
 
     tau: float | tuple[float, ...] = reals(
         0.02, low=0.0, high=1.0, meaning="τ, guaranteed share of each secondary's largest progress"

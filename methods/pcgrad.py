@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import register
@@ -45,6 +47,10 @@ class PCGrad(Method):
         "https://arxiv.org/abs/2001.06782",
     )
     look = Look("#78334A", "#954F62", "D")
+    lacks: ClassVar = {
+        "scale-invariant direction": "projected gradients are added with their lengths",
+        "no objective ascends": "a later projection may undo an earlier one",
+    }
 
     def weights(self, step: Step) -> Vector:
         return surgery(step.gram, self._orders(step.k))

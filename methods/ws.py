@@ -46,6 +46,11 @@ class WS(Method):
         "https://doi.org/10.1007/s00158-009-0460-7",
     )
     look = Look("#C98700", "#E9A101", "s")
+    lacks: ClassVar = {
+        "symmetric in all objectives": "the primary has a weight of its own",
+        "scale-invariant direction": "weights are relative to the losses as they are",
+        "no objective ascends": "the weights do not look at the gradients",
+    }
 
     weight: float = real(0.5, low=0.0, meaning="λ, the weight of the secondaries")
     form: str = choice("convex", ("convex", "penalty"), meaning="convex: (1−λ, λ/(K−1), …); penalty: (1, λ, λ, …)")

@@ -102,6 +102,13 @@ class DoubleWell(VectorProblem):
                 meaning="how many of the K−1 barriers between wells the run crossed",
             ),
             Metric(
+                "barriers_left",
+                "barriers left",
+                better="min",
+                range=(0.0, self.k - 1.0),
+                meaning="how many of the K−1 barriers between wells lie between the end of the run and the optimum",
+            ),
+            Metric(
                 "distance_to_optimum",
                 "distance to optimum",
                 better="min",
@@ -112,4 +119,9 @@ class DoubleWell(VectorProblem):
 
     def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
         s = constants["basis"] @ theta
-        return {"barriers_crossed": float((s > 0).sum()), "distance_to_optimum": float((s - 1.0).abs().max())}
+        crossed = float((s > 0).sum())
+        return {
+            "barriers_crossed": crossed,
+            "barriers_left": self.k - 1.0 - crossed,
+            "distance_to_optimum": float((s - 1.0).abs().max()),
+        }

@@ -10,6 +10,7 @@ from typing import Any
 
 from mobench.core.registry import methods, problems
 from mobench.core.settings import Configurable
+from mobench.core.spec import OF_TRAINING
 from mobench.planning.suite import Suite, suite_files
 from mobench.training.optimizer import Training
 
@@ -71,7 +72,8 @@ def _settings(
     for column in map(str, row):
         setting = column.removeprefix(prefix)
         value = row[column]
-        if not column.startswith(prefix) or (declared and setting not in declared) or _missing(value):
+        foreign = bool(declared) and setting not in declared and not setting.startswith(OF_TRAINING)
+        if not column.startswith(prefix) or foreign or _missing(value):
             continue
         default = declared[setting].default if setting in declared else None
         if column in varied:

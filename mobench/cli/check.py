@@ -80,8 +80,9 @@ def _print(findings: dict[str, list[Finding]]) -> None:
         table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False, show_header=False)
         for finding in found:
             verdict = {True: "yes", False: "no", None: "–"}[finding.holds]
-            mark = ("ok" if finding.holds else "FAILED") if finding.required else verdict
-            table.add_row(mark, finding.name, finding.sentence)
+            mark = ("FAILED" if finding.failed else "ok" if finding.holds else "lacks") if finding.required else verdict
+            why = f" (by definition: {finding.lacking})" if finding.lacking and not finding.holds else ""
+            table.add_row(mark, finding.name, finding.sentence + why)
         console.print(table)
         failed = sum(finding.failed for finding in found)
         console.print(f"{name}: {f'{failed} required properties do not hold' if failed else 'conforms'}\n")

@@ -15,6 +15,7 @@ from mobench.core.resources import Resources
 from mobench.core.settings import choice, flag, integer, real, text
 from mobench.errors import UserError
 from mobench.planning.suite_parts import SEEDS
+from mobench.store.lease import LEASE_SECONDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +54,11 @@ class Run(Command, Resources):
     jobs: int = integer(os.cpu_count() or 1, low=0, meaning="worker processes; 0: this process")
     time_limit: float | None = real(None, low=0.0, low_open=True, meaning="seconds that each run may take")
     retry: str = choice("none", ("none", "failed"), meaning="which stored runs to run again")
+    lease: float = real(
+        LEASE_SECONDS,
+        low=1.0,
+        meaning="seconds without a heartbeat after which other drivers on this folder do this one's runs",
+    )
     plugins: list[str] = PLUGINS
     dry_run: bool = flag(False, meaning="print the plan and an estimate of time, run nothing")
     quiet: bool = flag(False, meaning="no progress, only the tables at the end")
@@ -121,6 +127,7 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
             plugins=plugins,
             on_event=progress.update,
             weights=weights,
+            lease=asked.lease,
         )
     if tally.interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C has nothing left to interrupt

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mobench.conformance import measured, required
-from mobench.conformance.finding import Check, Finding, declared_settings, examine
+from mobench.conformance.finding import Check, Finding, declared_settings, examine, one_thread
 from mobench.conformance.front import front, front_in_box, hypervolume_bounds, identity
 from mobench.conformance.landscape import LANDSCAPE_REQUIRED, seeds_differ
 from mobench.conformance.subject import subject
@@ -26,9 +27,28 @@ PROBLEM_MEASURED: dict[str, Check[Problem]] = {"seeds differ": seeds_differ, "fr
 def check_method(method: type[Method], settings: Mapping[str, Any] | None = None) -> list[Finding]:
     """Examine `method` with `settings`: first what is required of every method, then what describes it.
 
-    Settings the method refuses raise `UserError`; everything else the method does ends up as a finding.
+    Settings the method refuses raise `UserError`; everything else the method does ends up as a finding. A required
+    property that the method declares to lack does not count against it; one that it declares to lack and has, does.
     """
-    return examine(subject(method, settings or {}), required.REQUIRED, measured.MEASURED)
+    with one_thread():
+        findings = examine(subject(method, settings or {}), required.REQUIRED, measured.MEASURED)
+    declared = [replace(finding, lacking=method.lacks.get(finding.name, "")) for finding in findings]
+    return [_declarations(method, declared, at_defaults=not settings), *declared]
+
+
+def _declarations(method: type[Method], findings: Sequence[Finding], at_defaults: bool) -> Finding:
+    """Compare what the method says that it lacks with what was found, both ways.
+
+    Declarations are about the defaults: with other settings a property may hold after all.
+    """
+    name, holds, value = "declarations", True, ", ".join(method.lacks) or "nothing"
+    sentence = f"declares that it lacks {value}"
+    found = {finding.name: finding for finding in findings}
+    if strangers := sorted(method.lacks.keys() - found):
+        holds, sentence = False, f"declares that it lacks {', '.join(strangers)}; there is no such property"
+    elif at_defaults and (wrong := [each for each in method.lacks if found[each].holds]):
+        holds, sentence = False, f"declares that it lacks {', '.join(wrong)}, which holds"
+    return Finding(holds, value, sentence, name, required=True)
 
 
 def check_problem(problem: type[Problem], settings: Mapping[str, Any] | None = None) -> list[Finding]:

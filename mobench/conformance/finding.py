@@ -51,11 +51,13 @@ class Finding(Verdict):
     name: str
     required: bool
     """A required property that does not hold makes a plugin non-conforming; a measured one describes it."""
+    lacking: str = ""
+    """Why the plugin by its own declaration does not have the property; empty where it declares nothing."""
 
     @property
     def failed(self) -> bool:
         """Whether this finding makes its subject non-conforming."""
-        return self.required and not self.holds
+        return self.required and not self.holds and not self.lacking
 
 
 Check = Callable[[SubjectT], Verdict]
@@ -97,6 +99,17 @@ def global_randomness(seed: int) -> Iterator[None]:
         finally:
             random.setstate(python)
             np.random.set_state(numpy)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch's threads from waiting for each other: the battery's tensors are tiny."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def declared_settings(plugin: Configurable) -> Verdict:

@@ -173,6 +173,19 @@ class Step:
         self.notes.update(diagnostics)
 
 
+@runtime_checkable
+class Stateful(Protocol):
+    """A part of a method that keeps a state of its own: what it trains, a torch module, an optimizer."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as numbers, texts, lists, dicts, arrays and tensors."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any], /) -> Any:
+        """Restore what `state_dict` returned."""
+        ...
+
+
 class Method(Described, ABC):
     """A gradient-combining method. Subclasses define `weights` or `direction`; all else is optional."""
 
@@ -186,6 +199,8 @@ class Method(Described, ABC):
     """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
     look: ClassVar[Look | None] = None
     """Its colour and marker; by default they are assigned."""
+    lacks: ClassVar[Mapping[str, str]] = {}
+    """The battery's properties that the method by definition does not have at its defaults, and why."""
 
     rng: np.random.Generator
     """The method's own random stream; the only randomness a method may use."""
@@ -199,6 +214,7 @@ class Method(Described, ABC):
         super().__init_subclass__(**kwargs)
         cls.name = vars(cls).get("name") or cls.__name__.lower()
         cls.look = vars(cls).get("look")
+        cls.lacks = vars(cls).get("lacks", {})
 
     @classmethod
     def label(cls) -> str:
@@ -234,11 +250,12 @@ class Method(Described, ABC):
         return getattr(cls, hook) is not getattr(Method, hook)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that changes during a run, as plain copies."""
+        """Return everything that changes during a run, as plain copies; of parts with a state of their own, that."""
         state = {name: value for name, value in vars(self).items() if name not in self.settings}
         rng = state.pop("rng")
+        plain = {name: part.state_dict() if isinstance(part, Stateful) else part for name, part in state.items()}
         return {
-            **copy.deepcopy(state),
+            **copy.deepcopy(plain),
             "rng": copy.deepcopy(rng.bit_generator.state),
             "settings": self.configuration(),
         }
@@ -256,6 +273,11 @@ class Method(Described, ABC):
                 raise UserError(f"the state is that of {self.name} with {name}={theirs}, not with {name}={mine}")
         generator = np.random.Generator(np.random.PCG64())
         generator.bit_generator.state = restored.pop("rng")
+        for name, part in vars(self).items():
+            if isinstance(part, Stateful):
+                if name not in restored:
+                    raise UserError(f"the state is that of another version of {self.name}: it says nothing of {name}")
+                part.load_state_dict(restored.pop(name))
         vars(self).update(restored, rng=generator)
 
 

@@ -221,6 +221,10 @@ class VectorProblem(Problem):
             ),
         )
 
+    def pareto_set(self, seed: int) -> npt.NDArray[np.float64] | None:
+        """Return the points θ (points × n) whose values make the front of this seed's instance, if known."""
+        return None
+
     def measure(self, theta: torch.Tensor, constants: Constants) -> Mapping[str, float]:
         """Return metrics of one finished run beyond losses and gradient norms (no batch dimension)."""
         return {}

@@ -16,6 +16,8 @@ from mobench.core.registry import find_method, find_problem, source_digest
 
 FORMAT = 1
 """Raised when the meaning of a stored spec changes."""
+OF_TRAINING = "training."
+"""What stands before a training setting that belongs to a method's configuration, e.g. a swept learning rate."""
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 
@@ -29,20 +31,32 @@ class RunSpec:
     method: str
     """Name and version of the method, e.g. `pcd@1`."""
     method_settings: Mapping[str, Any]
+    """The method's settings, and as `training.NAME` what its entry in the suite changes in the training."""
     training: Mapping[str, Any]
     seed: int
     sources: Mapping[str, str]
     """sha256 of the files of plugins that do not ship with mobench."""
 
     @classmethod
-    def of(cls, problem: Problem, method: Method, training: Mapping[str, Any], seed: int) -> RunSpec:
-        """Describe the run of `method` on `problem`; every setting is spelled out, defaults too."""
+    def of(
+        cls,
+        problem: Problem,
+        method: Method,
+        training: Mapping[str, Any],
+        seed: int,
+        own_training: Mapping[str, Any] | None = None,
+    ) -> RunSpec:
+        """Describe the run of `method` on `problem`; every setting is spelled out, defaults too.
+
+        `own_training` are the training settings in which this configuration of the method differs.
+        """
+        own = {f"{OF_TRAINING}{name}": value for name, value in (own_training or {}).items()}
         digests = {"method": source_digest(type(method)), "problem": source_digest(type(problem))}
         return cls(
             problem=problem.id,
             problem_settings=problem.configuration(),
             method=f"{method.name}@{method.version}",
-            method_settings=method.configuration(),
+            method_settings={**method.configuration(), **own},
             training=dict(training),
             seed=seed,
             sources={role: digest for role, digest in digests.items() if digest is not None},
@@ -63,6 +77,16 @@ class RunSpec:
         """The same spec without its seed: runs that differ in the seed alone share it."""
         return replace(self, seed=-1)
 
+    @property
+    def run_training(self) -> dict[str, Any]:
+        """The training of this very run: the common one, and what the method's configuration changes in it."""
+        return {**self.training, **self._own(training=True)}
+
+    def _own(self, *, training: bool) -> dict[str, Any]:
+        """Return the method's settings, or its training settings without their prefix."""
+        given = self.method_settings.items()
+        return {name.removeprefix(OF_TRAINING): v for name, v in given if name.startswith(OF_TRAINING) is training}
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunSpec:
         """Restore a spec from its stored form."""
@@ -78,7 +102,7 @@ class RunSpec:
 
     def build_method(self) -> Method:
         """Return the method with this spec's hyperparameters."""
-        return find_method(self.method.partition("@")[0])(**self.method_settings)
+        return find_method(self.method.partition("@")[0])(**self._own(training=False))
 
 
 def hash_of(value: Any) -> str:

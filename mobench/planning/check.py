@@ -11,8 +11,10 @@ from mobench.core.method import Method
 from mobench.core.problem import Problem
 from mobench.core.registry import find_method, find_problem, methods, problems
 from mobench.core.settings import Configurable, Setting
+from mobench.core.spec import OF_TRAINING
 from mobench.errors import UserError, unknown
-from mobench.planning.plan import expand
+from mobench.planning.expression import Expression
+from mobench.planning.plan import expand, expand_entry
 from mobench.planning.published_file import read_published
 from mobench.planning.suite import Suite
 from mobench.training.optimizer import Training
@@ -31,7 +33,8 @@ def check_entries(suite: Suite) -> None:
     for part, find in (("methods", find_method), ("problems", find_problem)):
         for name, entry in getattr(suite, part).items():
             with _at(suite, f"{part}.{name}"):
-                expand(find(name), entry)
+                for _, own in expand_entry(find(name), entry):
+                    Training(**{**suite.training, **own})
 
 
 def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:
@@ -50,7 +53,10 @@ def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:
     else:
         known |= _vocabulary(solved, compared)
     for kind, path, name in _names(suite):
-        if kind in known and name not in known[kind]:
+        if kind == "formula":
+            with _at(suite, path):
+                _read_formula(name, known)
+        elif kind in known and name not in known[kind]:
             with _at(suite, path):
                 raise unknown(kind, name, known[kind])
 
@@ -72,6 +78,8 @@ def _vocabulary(solved: Sequence[Problem], compared: Sequence[type[Method]]) -> 
         "training": [Training],
     }
     declared: dict[str, list[Setting]] = {}
+    for name, setting in Training.settings.items():
+        declared[f"method.{OF_TRAINING}{name}"] = [setting]
     for part, kinds in owners.items():
         for name, setting in (item for kind in kinds for item in kind.settings.items()):
             declared.setdefault(f"{part}.{name}", []).append(setting)
@@ -123,6 +131,8 @@ def _plot_names(path: str, entry: dict[str, Any]) -> Iterator[Name]:
     yield from _where(f"{path}.where", entry.get("where", {}))
     if isinstance(entry.get("setting"), str):
         yield "column", f"{path}.setting", entry["setting"]
+    if isinstance(entry.get("law"), str):
+        yield "formula", f"{path}.law", entry["law"]
     for option in ("value", "values", "select"):
         given = entry.get(option, [])
         for metric in given if isinstance(given, list) else [given]:
@@ -136,6 +146,13 @@ def _published_names(path: str, file: str) -> Iterator[Name]:
             for metric, where, _ in table.cells(instance):
                 yield "metric", inside, metric
                 yield from _where(inside, where)
+
+
+def _read_formula(text: str, known: Mapping[str, Collection[str]]) -> None:
+    """Refuse a formula that cannot be read, or that reads a column which does not exist."""
+    for column in Expression(text).columns:
+        if "column" in known and column not in known["column"]:
+            raise unknown("column", column, known["column"])
 
 
 def _where(path: str, where: Mapping[str, Any]) -> Iterator[Name]:

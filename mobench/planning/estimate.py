@@ -50,4 +50,4 @@ def _seconds_per_run_and_step(specs: Sequence[RunSpec]) -> float:
 
 
 def _steps(spec: RunSpec) -> int:
-    return Training(**spec.training).total_steps(spec.build_problem().steps_per_epoch())
+    return Training(**spec.run_training).total_steps(spec.build_problem().steps_per_epoch())

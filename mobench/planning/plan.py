@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
+from mobench.core.problem import Problem, VectorProblem
 from mobench.core.registry import find_method, find_problem
 from mobench.core.settings import Configurable
-from mobench.core.spec import RunSpec, hash_of
+from mobench.core.spec import OF_TRAINING, RunSpec, hash_of
 from mobench.errors import UserError, misshaped, unknown
 from mobench.planning.overrides import read_value, section
 from mobench.planning.suite import Suite, load_suites, parse_seeds
-from mobench.training.optimizer import Training
+from mobench.training.optimizer import ELEMENT_BY_ELEMENT, Training
 
 Owner = TypeVar("Owner", bound=Configurable)
 
@@ -41,15 +42,25 @@ def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str
 def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
     """Check every setting of the suite and the overrides, and expand all sweeps."""
     suite = override_suite(suite, overrides)
-    training = Training(**suite.training)
-    problems = [problem for name, entry in suite.problems.items() for problem in expand(find_problem(name), entry)]
-    methods = [method for name, entry in suite.methods.items() for method in expand(find_method(name), entry)]
+    problems = [entry for name, given in suite.problems.items() for entry in expand_entry(find_problem(name), given)]
+    methods = [entry for name, given in suite.methods.items() for entry in expand_entry(find_method(name), given)]
     specs = []
-    for problem, method, seed in itertools.product(problems, methods, suite.seeds):
-        specs.append(RunSpec.of(problem, method, training.configuration(), seed))
-    for problem, method in itertools.product(problems, methods):
+    for (problem, changed), (method, own) in itertools.product(problems, methods):
+        training = Training(**{**suite.training, **changed})
+        refuse_shared_tensor(problem, Training(**{**training.configuration(), **own}))
+        for seed in suite.seeds:
+            specs.append(RunSpec.of(problem, method, training.configuration(), seed, own))
         method.reset(len(problem.objectives()), np.random.default_rng(0))
     return Plan(suite, tuple({spec.id: spec for spec in specs}.values()))
+
+
+def refuse_shared_tensor(problem: Problem, training: Training) -> None:
+    """Refuse an optimizer that mixes the numbers of a tensor where a tensor holds many runs."""
+    if isinstance(problem, VectorProblem) and not training.element_by_element:
+        raise UserError(
+            f"training.optimizer={training.optimizer} is not accepted for {problem.id}: its runs share one tensor, "
+            f"and this optimizer mixes what is in it. Accepted: {', '.join(ELEMENT_BY_ELEMENT)}"
+        )
 
 
 def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
@@ -87,13 +98,18 @@ def _change(
     added = sorted({id_(find(name[1:])) for name in asked if name.startswith("+")})
     result = {name: known.get(name, [{}]) for name in [*(plain or known), *added]}
     for key, value in section(overrides, part).items():
-        name, dot, setting = key.rpartition(".")
+        name, own, setting = key.partition(f".{OF_TRAINING}")
+        dot = own
+        if not own:
+            name, dot, setting = key.rpartition(".")
         if not dot:
             raise UserError(f"{part}.{key}={value} is not accepted; write {part}.NAME.SETTING=VALUE")
         owner = find(name)
         if id_(owner) not in result:
             raise unknown(f"entry of {part} in this run", name, result)
-        read = read_value(f"{part}.{key}", owner.settings.get(setting), value)
+        declared = (Training if own else owner).settings.get(setting)
+        read = read_value(f"{part}.{key}", declared, value)
+        setting = f"{OF_TRAINING}{setting}" if own else setting
         result[id_(owner)] = [{**variant, setting: read} for variant in result[id_(owner)]]
     return result
 
@@ -104,11 +120,25 @@ def _variants(entry: Any) -> list[dict[str, Any]]:
 
 def expand(owner: type[Owner], entry: Any) -> list[Owner]:
     """Build one object per point of the product of all listed values, for each variant of a suite's entry."""
+    return [built for built, _ in expand_entry(owner, entry)]
+
+
+def expand_entry(owner: type[Owner], entry: Any) -> list[tuple[Owner, dict[str, Any]]]:
+    """Do as `expand`, and return beside each object what its entry says of the training, as `training.lr: [...]`."""
     built = []
     for variant in _variants(entry):
         axes = [[(key, item) for item in _sweep(owner, key, values)] for key, values in variant.items()]
-        built += [owner(**dict(point)) for point in itertools.product(*axes)]
+        for point in itertools.product(*axes):
+            own = {key: value for key, value in point if not key.startswith(OF_TRAINING)}
+            training = {key.removeprefix(OF_TRAINING): value for key, value in point if key.startswith(OF_TRAINING)}
+            built.append((owner(**own), _canonical(training)))
     return built
+
+
+def _canonical(training: dict[str, Any]) -> dict[str, Any]:
+    """Return training settings in the form in which they are stored; what depends on others is checked with them."""
+    known = {key: setting for key, setting in Training.settings.items() if key in training}
+    return training | {key: setting.parse(f"training.{key}", training[key]) for key, setting in known.items()}
 
 
 def _sweep(owner: type[Configurable], key: str, values: Any) -> Iterable[Any]:
@@ -126,9 +156,13 @@ def _sweep(owner: type[Configurable], key: str, values: Any) -> Iterable[Any]:
 def make_groups(specs: Sequence[RunSpec]) -> list[list[RunSpec]]:
     """Divide runs into groups that may train in lockstep."""
     groups: dict[Any, list[RunSpec]] = {}
+    together: dict[str, bool] = {}
     for spec in specs:
-        key = spec.build_problem().batch_key()
-        groups.setdefault(spec.id if key is None else (key, hash_of(spec.training)), []).append(spec)
+        training = hash_of(spec.run_training)
+        if training not in together:
+            together[training] = Training(**spec.run_training).element_by_element
+        key = spec.build_problem().batch_key() if together[training] else None
+        groups.setdefault(spec.id if key is None else (key, training), []).append(spec)
     chunks = []
     for members in groups.values():
         count = -(-len(members) // GROUP_SIZE)
@@ -139,5 +173,5 @@ def make_groups(specs: Sequence[RunSpec]) -> list[list[RunSpec]]:
 def expected_work(specs: Sequence[RunSpec]) -> float:
     """Return a group's expected share of the work: its runs times steps times objectives."""
     problem = specs[0].build_problem()
-    steps = Training(**specs[0].training).total_steps(problem.steps_per_epoch())
+    steps = Training(**specs[0].run_training).total_steps(problem.steps_per_epoch())
     return float(len(specs) * max(1, steps) * len(problem.objectives()))

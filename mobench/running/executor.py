@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import threadpoolctl  # type: ignore[import-untyped]
@@ -25,11 +25,15 @@ from mobench.running.interruption import Interruption, TimeLimitExceeded, time_l
 from mobench.running.worker import Job, Lost, Summary, Train, perform, utc_now
 from mobench.running.worker_slot import Slot
 from mobench.store.folder import Store
+from mobench.store.lease import LEASE_SECONDS, Leases
 from mobench.store.record import Environment, RunRecord
 
 TRAINER = "mobench.training.loop:train"
 POLL_SECONDS = 0.1
 SIGTERM_SECONDS = 0.5
+LOOK_SECONDS = 1.0
+"""How often runs of other drivers are looked at; less often where there are more than a thousand."""
+TAKEN_OVER = "another driver took them over while this one was stopped"
 LOADING_SECONDS = 30.0
 """Past this time a fork server that has not reported is used anyway."""
 
@@ -44,6 +48,7 @@ def execute(
     on_event: Callable[[Event], None] = lambda event: None,
     weights: Sequence[float] | None = None,
     train: Train | str = TRAINER,
+    lease: float = LEASE_SECONDS,
 ) -> Tally:
     """Train all groups, each in lockstep, and store a record per run.
 
@@ -52,14 +57,18 @@ def execute(
     hangs or raises is lost, and its unfinished runs are tried one by one; a single run that does so
     becomes a failed record. `weights` are the groups' expected seconds: the longest begin first.
 
+    Drivers on one results folder share the work: a run that another driver has is left to it, and counted once
+    its record is there. A driver whose heartbeat stays away for `lease` seconds loses its runs to the others.
+
     SIGINT and SIGTERM end the execution early: what is stored stays, the rest is not begun.
     """
     _check(groups, jobs, time_limit, weights)
     load_plugins(plugins)
     store.sweep()
     started = time.perf_counter()
-    with Interruption() as interruption:
-        execution = _Execution(groups, store, time_limit, on_event, weights, train, interruption)
+    leases = Leases(store.root, lease)
+    with Interruption() as interruption, leases if groups else nullcontext():
+        execution = _Execution(groups, store, leases, time_limit, on_event, weights, train, interruption)
         if jobs == 0:
             execution.run_here()
         elif groups:
@@ -88,6 +97,7 @@ class _Execution:
         self,
         groups: Sequence[Sequence[RunSpec]],
         store: Store,
+        leases: Leases,
         time_limit: float | None,
         on_event: Callable[[Event], None],
         weights: Sequence[float] | None,
@@ -95,6 +105,7 @@ class _Execution:
         interruption: Interruption,
     ) -> None:
         self.store = store
+        self.leases = leases
         self.time_limit = time_limit
         self.on_event = on_event
         self.train = train
@@ -104,6 +115,9 @@ class _Execution:
         self.stamps = {spec.id: store.stamp(spec.id) for group in groups for spec in group}
         self.order = itertools.count()
         self.queue: list[tuple[float, int, tuple[RunSpec, ...], float]] = []
+        self.elsewhere: list[tuple[tuple[RunSpec, ...], float, float]] = []
+        """What other drivers are doing: runs, work, weight."""
+        self.look_again = 0.0
         for index, group in enumerate(groups):
             work = 1.0 if weights is None else weights[index] / len(group)
             self.push(tuple(group), work, 0.0 if weights is None else weights[index])
@@ -112,18 +126,54 @@ class _Execution:
         """Queue a group; the heaviest leaves first, equals in the order they came."""
         heapq.heappush(self.queue, (-weight, next(self.order), specs, work))
 
-    def take(self) -> _Attempt:
-        """Begin the next job."""
-        _, _, specs, work = heapq.heappop(self.queue)
-        self.on_event(Started(len(specs)))
-        job = Job(specs, self.store.root.absolute(), self.train, self.environment)
-        return _Attempt(job, work, utc_now(), time.perf_counter())
+    def take(self) -> _Attempt | None:
+        """Begin the next job that no other driver has; None if there is none."""
+        if self.elsewhere and time.monotonic() > self.look_again:
+            self.look_again = time.monotonic() + LOOK_SECONDS * max(
+                1.0, sum(len(group[0]) for group in self.elsewhere) / 1000
+            )
+            for group in self.elsewhere:
+                self.push(*group)
+            self.elsewhere = []
+        while self.queue:
+            weight, _, specs, work = heapq.heappop(self.queue)
+            if mine := self.lease(specs, work, -weight):
+                self.on_event(Started(len(mine)))
+                stamps = {spec.id: self.stamps[spec.id] for spec in mine}
+                root = self.store.root.absolute()
+                job = Job(mine, root, self.train, self.environment, stamps, self.leases.fence)
+                return _Attempt(job, work, utc_now(), time.perf_counter())
+        return None
+
+    def lease(self, specs: Sequence[RunSpec], work: float, weight: float) -> tuple[RunSpec, ...]:
+        """Return those of a group's runs that are ours to do; what others have is noted, what they did is counted."""
+        mine: list[RunSpec] = []
+        elsewhere: list[RunSpec] = []
+        stored: list[RunSpec] = []
+        for spec in specs:
+            free = self.leases.acquire(spec.id)
+            is_open = self.store.is_open(spec.id, self.stamps[spec.id])
+            (stored if not is_open else mine if free else elsewhere).append(spec)
+        if elsewhere:
+            self.elsewhere.append((tuple(elsewhere), work, weight))
+        if stored:
+            self.on_event(Started(len(stored)))
+            self.finish([(spec, self.summary(spec.id)) for spec in stored], work)
+        return tuple(mine)
+
+    def summary(self, id_: str) -> Summary:
+        """Return what the stored record of a run says."""
+        outcome = self.store.load(id_).outcome
+        return Summary(id_, outcome.status, outcome.reason)
 
     def run_here(self) -> None:
         """Train in this process, with one thread as a worker would."""
         with _one_thread():
-            while self.queue and not self.interruption.requested:
+            while (self.queue or self.elsewhere) and not self.interruption.requested:
                 attempt = self.take()
+                if attempt is None:
+                    self.interruption.wait(POLL_SECONDS)
+                    continue
                 try:
                     result = perform(attempt.job, self.guard(), passed_on=(KeyboardInterrupt, TimeLimitExceeded))
                 except KeyboardInterrupt:
@@ -151,12 +201,15 @@ class _Execution:
         slots = [Slot(plugins) for _ in range(min(jobs, self.tally.planned))]
         busy: dict[Slot, _Attempt] = {}
         try:
-            while (self.queue or busy) and not self.interruption.requested:
+            while (self.queue or self.elsewhere or busy) and not self.interruption.requested:
                 for slot in slots:
-                    if self.queue and slot not in busy:
-                        busy[slot] = self.take()
-                        slot.submit(busy[slot].job, self.time_limit)
-                wait([slot.future for slot in busy], timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+                    if slot not in busy and (attempt := self.take()) is not None:
+                        busy[slot] = attempt
+                        slot.submit(attempt.job, self.time_limit)
+                if busy:
+                    wait([slot.future for slot in busy], timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+                else:
+                    self.interruption.wait(POLL_SECONDS)
                 self.collect(busy)
             self.collect(busy)
         finally:
@@ -188,7 +241,10 @@ class _Execution:
         else:
             summaries = result
         self.finish([(specs.pop(summary.id), summary) for summary in summaries], attempt.work)
-        if isinstance(result, Lost) and specs:
+        if specs and not isinstance(result, Lost):  # another driver took them over
+            self.on_event(Split(len(specs), TAKEN_OVER))
+            self.elsewhere.append((tuple(specs.values()), attempt.work, attempt.work * len(specs)))
+        elif isinstance(result, Lost) and specs:
             if len(attempt.job.specs) > 1:
                 for spec in specs.values():
                     self.push((spec,), attempt.work, attempt.work)
@@ -200,7 +256,11 @@ class _Execution:
         """Record a single run as failed."""
         (spec,) = attempt.job.specs
         outcome = Outcome.failure(lost.error, time.perf_counter() - attempt.clock)
-        self.store.save(RunRecord(spec, outcome, None, self.environment, attempt.started, utc_now()))
+        record = RunRecord(spec, outcome, None, self.environment, attempt.started, utc_now())
+        if not self.leases.fence.holds(spec.id) or not self.store.save_once(record, self.stamps[spec.id]):
+            self.elsewhere.append(((spec,), attempt.work, attempt.work))
+            self.on_event(Split(1, TAKEN_OVER))
+            return
         if not lost.resumable:
             self.store.checkpoint(spec.id).unlink(missing_ok=True)
         self.finish([(spec, Summary(spec.id, outcome.status, lost.reason))], attempt.work)
@@ -209,6 +269,7 @@ class _Execution:
         """Count runs that have their records."""
         runs = []
         for spec, summary in results:
+            self.leases.release(spec.id)
             label = f"{spec.method} on {spec.problem}, seed {spec.seed}"
             runs.append(FinishedRun(spec.id, label, summary.status, summary.reason, work))
         failures = [run for run in runs if run.status == "failed"]

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from multiprocessing import connection, parent_process
 from pathlib import Path
@@ -26,7 +26,8 @@ from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.running.environment import on_device
 from mobench.running.memory import MemoryMeter
-from mobench.store.folder import Store
+from mobench.store.folder import Stamp, Store
+from mobench.store.lease import Fence
 from mobench.store.record import Environment, PeakMemory, RunRecord, settled
 
 Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome]]
@@ -41,6 +42,10 @@ class Job:
     train: Train | str
     """The training function, or where it is: `package.module:function`."""
     environment: Environment
+    stamps: Mapping[str, Stamp | None] = field(default_factory=dict)
+    """The records that the runs had when they were planned, by id."""
+    fence: Fence | None = None
+    """Says whether the driver still has a run; without one nobody else is at work."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,8 @@ def perform(
 
     Only a run that trains alone has a checkpoint. If training raises, a single run becomes a failed
     record, and a job of several is lost: each of its runs is to be tried by itself. Exceptions of
-    the types `passed_on` are not about the runs and go to the caller.
+    the types `passed_on` are not about the runs and go to the caller. A run that another driver has
+    taken over is not stored and has no summary.
     """
     store = Store(job.root)
     checkpoint = store.checkpoint(job.specs[0].id) if len(job.specs) == 1 else None
@@ -99,11 +105,14 @@ def perform(
     summaries = []
     for spec, trained in zip(job.specs, outcomes, strict=True):
         outcome = settled(trained)
+        if job.fence is not None and not job.fence.holds(spec.id):
+            continue
         if trained.artifact and outcome.status == "done":
             store.save_artifact(spec.id, trained.artifact)
-        store.save(RunRecord(spec, outcome, memory, environment, started, finished))
-        summaries.append(Summary(spec.id, outcome.status, outcome.reason))
-    if checkpoint is not None:
+        record = RunRecord(spec, outcome, memory, environment, started, finished)
+        if store.save_once(record, job.stamps.get(spec.id)):
+            summaries.append(Summary(spec.id, outcome.status, outcome.reason))
+    if summaries and checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return summaries
 

@@ -36,6 +36,8 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
 def instance_labels(table: pd.DataFrame) -> dict[str, str]:
     """Return a name for every problem instance: the problem, and the settings in which its instances differ."""
     labels: dict[str, str] = {}
+    if not len(table):
+        return labels
     names = table.drop_duplicates("problem")["problem"].str.partition("@")[0]
     for id_, runs in table.groupby("problem", sort=False):
         name = str(id_).partition("@")[0]

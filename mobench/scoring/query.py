@@ -66,7 +66,8 @@ def _equal(value: Any, wanted: Any) -> bool:
 def suite_tables(suite: Suite, table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Return title and pivoted numbers of every table of the suite that these runs can fill."""
     fitting = [entry for entry in suite.tables if {entry.value, entry.rows, entry.columns} <= set(table.columns)]
-    return [(entry.title, _pivot(entry, table)) for entry in fitting]
+    pivoted = [(entry.title, _pivot(entry, table)) for entry in fitting]
+    return [(title, numbers) for title, numbers in pivoted if len(numbers)]
 
 
 def _pivot(entry: TableEntry, table: pd.DataFrame) -> pd.DataFrame:

@@ -8,20 +8,28 @@ refused. Where a result jumps (feasible, solved, zero), `resolution` says what c
 """
 
 from mobench.solvers.conflict_aversion import conflict_averse
-from mobench.solvers.gradient_surgery import surgery
+from mobench.solvers.dual_cone import project_on_dual_cone
+from mobench.solvers.fair_allocation import fair_allocation
+from mobench.solvers.gradient_surgery import surgery, vaccinate
 from mobench.solvers.min_norm import min_norm_point
 from mobench.solvers.nash_bargaining import Bargain, nash_bargain
 from mobench.solvers.primary_projection import Projection, project_primary
 from mobench.solvers.scaling import RESOLUTION, correlation
+from mobench.solvers.spectrum import balanced_weights, equal_projections
 
 __all__ = [
     "RESOLUTION",
     "Bargain",
     "Projection",
+    "balanced_weights",
     "conflict_averse",
     "correlation",
+    "equal_projections",
+    "fair_allocation",
     "min_norm_point",
     "nash_bargain",
+    "project_on_dual_cone",
     "project_primary",
     "surgery",
+    "vaccinate",
 ]

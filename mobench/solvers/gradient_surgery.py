@@ -1,7 +1,8 @@
-"""PCGrad's gradient surgery, computed on the Gram matrix."""
+"""The surgery of PCGrad and of GradVac, computed on the Gram matrix."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,9 @@ from mobench.solvers.scaling import SMALLEST_SQUARE, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
+
+MOST_AGREEMENT = 1.0 - 1e-12
+"""The largest cosine that GradVac aims at."""
 
 
 def surgery(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
@@ -48,4 +52,39 @@ def surgery(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
                     share = product / row[j]
                     weights[j] -= share
                     products = [value - share * other for value, other in zip(products, row, strict=True)]
+    return np.array(weights)
+
+
+def vaccinate(gram: Matrix, orders: Sequence[Sequence[int]], goals: Matrix, rate: float) -> Vector:
+    """Return the weights of the sum of all gradients, each turned towards those it agrees with less than usual.
+
+        for every i:  g_i' = g_i;  for j in orders[i], with φ = cos(g_i', g_j) and the goal ψ = ψ_ij:
+            if φ < ψ:  g_i' += ‖g_i'‖ (ψ √(1−φ²) − φ √(1−ψ²)) / (‖g_j‖ √(1−ψ²)) g_j,  so that cos(g_i', g_j) = ψ
+            ψ_ij ← (1 − rate) ψ + rate φ
+
+    `goals` holds ψ and is updated in place. A zero gradient has no cosine: nothing is turned towards it, it is
+    turned towards nothing, and its goals stay. Goals are kept below 1 − 1e-12, where the factor is finite.
+    """
+    refuse_non_finite(gram)
+    rows: list[list[float]] = gram.tolist()
+    size = len(rows)
+    weights = [0.0] * size
+    for i, order in enumerate(orders):
+        own, products = [0.0] * size, rows[i]
+        own[i], square = 1.0, rows[i][i]
+        for j in order:
+            if min(square, rows[j][j]) < SMALLEST_SQUARE:
+                continue
+            lengths = math.sqrt(square) * math.sqrt(rows[j][j])
+            cosine = min(max(products[j] / lengths, -1.0), 1.0)
+            goal = min(max(goals[i, j], -MOST_AGREEMENT), MOST_AGREEMENT)
+            if cosine < goal:
+                sine = math.sqrt((1.0 - goal) * (1.0 + goal))
+                turn = (goal * math.sqrt((1.0 - cosine) * (1.0 + cosine)) - cosine * sine) / sine
+                share = math.sqrt(square) / math.sqrt(rows[j][j]) * turn
+                own[j] += share
+                square = max(square + share * (2.0 * products[j] + share * rows[j][j]), 0.0)
+                products = [value + share * other for value, other in zip(products, rows[j], strict=True)]
+            goals[i, j] = (1.0 - rate) * goal + rate * cosine
+        weights = [total + weight for total, weight in zip(weights, own, strict=True)]
     return np.array(weights)

@@ -4,13 +4,18 @@ root/runs/ab/abcd….json              one record
 root/manifests/<suite>.<profile>.json   the runs of a suite
 root/artifacts/ab/abcd….pt           tensors a run keeps, e.g. trained weights
 root/checkpoints/abcd….pt            a long run under way
+root/leases/abcd….1                  who is doing a run, see `lease`
 """
 
 from __future__ import annotations
 
 import difflib
+import errno
 import io
+import os
 import re
+import secrets
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,8 +25,9 @@ from typing import TYPE_CHECKING
 from mobench.core.outcome import Status
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError, unknown
-from mobench.store.atomic import TEMPORARY, remove_stale, write_atomically
-from mobench.store.record import RunRecord
+from mobench.store import lease
+from mobench.store.atomic import TEMPORARY, refresh, remove_stale, rename_once, write_atomically, write_once
+from mobench.store.record import NewerSchemaError, RunRecord
 from mobench.store.suite_manifest import SuiteManifest, add_runs, read_all
 
 if TYPE_CHECKING:
@@ -36,6 +42,9 @@ A record that costs less to compute than to sync may be lost or cut in a power f
 a process is killed; a cut record is reported and its run repeated.
 """
 
+DAMAGED = ".damaged"
+"""The ending of files that were set aside."""
+
 _ID = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 12
 
@@ -48,6 +57,8 @@ class DamagedRecordError(UserError):
         self.path = path
 
 
+Stamp = tuple[int, int]
+"""Identifies one writing of a file."""
 OnDamage = Callable[[DamagedRecordError], None]
 """Called for every damaged file; where none is given the error is raised."""
 
@@ -99,13 +110,24 @@ class Store:
         """Say whether there is a file for run `id_`."""
         return self.path(id_).exists()
 
-    def stamp(self, id_: str) -> tuple[int, int] | None:
+    def stamp(self, id_: str) -> Stamp | None:
         """Return something that changes whenever the run's record is written."""
+        return _stamp(self.path(id_))
+
+    def is_open(self, id_: str, stamp: Stamp | None) -> bool:
+        """Say whether run `id_` is still to do, if it was when its record had this `stamp`.
+
+        It is not if another process has stored a record since, or a run that is done.
+        """
+        refresh(self.path(id_).parent)
+        if self.stamp(id_) != stamp:
+            return False
+        if stamp is None:
+            return True
         try:
-            status = self.path(id_).stat()
-        except FileNotFoundError:
-            return None
-        return status.st_ino, status.st_mtime_ns
+            return self.status(id_) != "done"
+        except DamagedRecordError:
+            return True
 
     def status(self, id_: str) -> Status | None:
         """Return the status of run `id_`, None where there is no record."""
@@ -159,9 +181,44 @@ class Store:
         try:
             self._read(path)
         except DamagedRecordError:
-            path.replace(path.with_name(f"{record.id}.{time.time_ns()}.damaged"))
+            self.set_aside(path)
         sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
         write_atomically(path, record.encode(), sync=sync)
+
+    def save_once(self, record: RunRecord, replaces: Stamp | None) -> bool:
+        """Write a record unless another process has stored one since the run's record had the stamp `replaces`.
+
+        Of several processes that try, exactly one succeeds; the others' results are dropped.
+        """
+        path, content = self.path(record.id), record.encode()
+        sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
+        if replaces is None:
+            return write_once(path, content, sync=sync)
+        old = path.with_name(f".{record.id}.{secrets.token_hex(4)}{TEMPORARY}")
+        try:
+            path.rename(old)
+        except FileNotFoundError:
+            return False
+        if _stamp(old) != replaces:  # a newer one: it goes back, unless there is an even newer one
+            rename_once(old, path)
+            return False
+        try:
+            self._read(old, record.id)
+        except DamagedRecordError:
+            self.set_aside(old, record.id)
+        else:
+            old.unlink()
+        return write_once(path, content, sync=sync)
+
+    def set_aside(self, path: Path, name: str | None = None) -> None:
+        """Rename what is no record, so that it is kept but never read again."""
+        path.rename(path.with_name(f"{name or path.stem}.{time.time_ns()}{DAMAGED}"))
+
+    def run_files(self) -> Iterator[Path]:
+        """Yield whatever lies where records do, in order, but what was set aside and what is being written."""
+        for entry in _listing(self._runs):
+            files = _listing(entry) if entry.is_dir() else [entry]
+            yield from (file for file in files if file.suffix != DAMAGED)
 
     def add_manifest(self, suite: Suite, ids: Iterable[str]) -> None:
         """Add runs to those planned under `suite` and its profile."""
@@ -189,37 +246,38 @@ class Store:
     def sweep(self) -> None:
         """Delete what killed processes left behind: old temporary files, checkpoints of finished runs."""
         checkpoints = self.root / "checkpoints"
+        lease.sweep(self.root, self.has)
         remove_stale(self._runs.glob(f"*/.*{TEMPORARY}"))
         remove_stale((self.root / "artifacts").glob(f"*/.*{TEMPORARY}"))
         remove_stale(self._manifests.glob(f".*{TEMPORARY}"))
+        remove_stale((self.root / "leases").glob(f".*{TEMPORARY}"))
         remove_stale(checkpoints.glob("*.part"))
         finished = self.records(ids=[file.stem for file in checkpoints.glob("*.pt")], on_damage=lambda damage: None)
         for record in finished:
             if record.outcome.status == "done":
                 self.checkpoint(record.id).unlink(missing_ok=True)
 
-    def _read(self, path: Path) -> RunRecord | None:
-        try:
-            record = RunRecord.decode(path.read_bytes())
-        except FileNotFoundError:
+    def _read(self, path: Path, id_: str | None = None) -> RunRecord | None:
+        content = read_regular(path)
+        if content is None:
             return None
+        try:
+            record = RunRecord.decode(content)
+        except NewerSchemaError as error:
+            raise UserError(f"{path} cannot be read: {error}; install that one to go on") from error
         except ValueError as error:
             raise DamagedRecordError(path, str(error)) from error
-        if record.id != path.stem:
+        if record.id != (id_ or path.stem):
             raise DamagedRecordError(path, f"it holds run {record.id}")
         return record
 
     def _files(self, on_damage: OnDamage | None) -> Iterator[Path]:
         """Yield the records' files; hidden files and damaged ones set aside are passed over."""
-        for folder in _listing(self._runs):
-            if not folder.is_dir():
-                _report(DamagedRecordError(folder, "a foreign file"), on_damage)
-                continue
-            for file in _listing(folder):
-                if file.suffix == ".json" and _ID.fullmatch(file.stem) and file.stem[:2] == folder.name:
-                    yield file
-                elif file.suffix != ".damaged":
-                    _report(DamagedRecordError(file, "a foreign file"), on_damage)
+        for file in self.run_files():
+            if file.suffix == ".json" and _ID.fullmatch(file.stem) and file.stem[:2] == file.parent.name:
+                yield file
+            else:
+                _report(DamagedRecordError(file, "a foreign file"), on_damage)
 
     def _complete(self, prefix: str) -> str:
         """Return the one stored id that starts with `prefix`."""
@@ -238,6 +296,32 @@ class Store:
         raise UserError(
             f"unknown run '{prefix}'.{hint} Accepted: the start of the id of one of {len(ids)} runs in {self._runs}"
         )
+
+
+def read_regular(path: Path) -> bytes | None:
+    """Return the content of a file, None where there is none; anything but a file is damage."""
+    try:
+        # A pipe would make a plain open wait for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise DamagedRecordError(path, "it is not a file")
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (IsADirectoryError, NotADirectoryError):
+        raise DamagedRecordError(path, "it is not a file") from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link to itself, a socket
+            raise DamagedRecordError(path, "it is not a file") from None
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def _report(damage: DamagedRecordError, on_damage: OnDamage | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,8 +15,14 @@ from mobench.core.outcome import Count, Outcome
 from mobench.core.spec import FORMAT, RunSpec, settings_from_json
 from mobench.store.validation import complaint, given
 
-SCHEMA = 1
-"""Raised when the layout of a stored record changes."""
+SCHEMA = 2
+"""Raised when the layout of a stored record changes. 1 had no checksum."""
+_SEAL = b',"checksum":"%s"}'
+_SEAL_LENGTH = len(_SEAL % bytes(64))
+
+
+class NewerSchemaError(ValueError):
+    """A record of a later mobench: it is whole, but not for us to read."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,8 @@ class RunRecord:
         return None if self.memory is None else self.memory.resident_bytes
 
     def encode(self) -> bytes:
-        """Return the record as strict JSON; the outcome has to be `settled`."""
-        return _dumps(
+        """Return the record as strict JSON with its checksum; the outcome has to be `settled`."""
+        return sealed(
             {
                 "schema": SCHEMA,
                 "id": self.id,
@@ -132,19 +139,42 @@ class RunRecord:
         data = orjson.loads(text)
         if not isinstance(data, dict) or "schema" not in data:
             raise ValueError("it is JSON, but not a run record")
-        if (schema := data.pop("schema")) != SCHEMA:
-            raise ValueError(f"its schema is {given(schema)}; this mobench reads schema {SCHEMA}")
+        schema = data.pop("schema")
+        if type(schema) is int and schema > SCHEMA:
+            raise NewerSchemaError(f"its schema is {schema}; this mobench reads up to {SCHEMA}, a newer one wrote it")
+        if schema not in range(1, SCHEMA + 1):
+            raise ValueError(f"its schema is {given(schema)}; this mobench reads 1 to {SCHEMA}")
+        if schema > 1:
+            _check_seal(text, data.pop("checksum", None))
         id_ = data.pop("id", None)
         try:
             record = _RECORD.validate_python(data)
+            right = id_ == record.id
         except ValidationError as error:
             raise ValueError(complaint(error)) from error
-        if id_ != record.id:
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+        if not right:
             raise ValueError("its content does not belong to its id: it was altered after the run")
         return record
 
 
 _RECORD = TypeAdapter(RunRecord)
+
+
+def sealed(data: Mapping[str, Any]) -> bytes:
+    """Return a record's JSON; its last field is the sha256 of the text without that field."""
+    text = _dumps(data)
+    return text[:-1] + _SEAL % _digest(text)
+
+
+def _check_seal(text: bytes, checksum: Any) -> None:
+    if not isinstance(checksum, str) or text[-_SEAL_LENGTH:] != _SEAL % _digest(text[:-_SEAL_LENGTH] + b"}"):
+        raise ValueError("its checksum does not fit its content: it was edited or damaged after the run")
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()
 
 
 def _is_finite_number(value: Any) -> bool:

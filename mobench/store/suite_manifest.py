@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import orjson
-from filelock import FileLock
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from mobench.errors import UserError
 from mobench.store.atomic import write_atomically
+from mobench.store.lease import Leases
 from mobench.store.validation import complaint
 
 if TYPE_CHECKING:
     from mobench.planning.suite import Suite
+
+TURN_SECONDS = 0.02
+"""How often a process looks whether it is its turn to write."""
 
 _SUITE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PROFILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -52,14 +57,22 @@ _MANIFEST = TypeAdapter(SuiteManifest)
 
 
 def add_runs(folder: Path, suite: Suite, ids: Iterable[str]) -> None:
-    """Add `ids` to the suite's manifest; several processes may do so at once."""
+    """Add `ids` to the suite's manifest; several processes, on several machines, may do so at once."""
     path = _path(folder, suite.name, suite.profile)
-    folder.mkdir(parents=True, exist_ok=True)
     definition = json.loads(json.dumps(vars(suite), default=vars))
-    with FileLock(path.with_name(f".{path.name}.lock")):
-        known = SuiteManifest.read(path).runs if path.exists() else ()
-        manifest = SuiteManifest(1, suite.name, suite.profile, definition, tuple(sorted({*known, *ids})))
-        write_atomically(path, json.dumps(vars(manifest), indent=1).encode(), sync=True)
+    wanted = set(ids)
+    turn = hashlib.sha256(f"manifest {path.name}".encode()).hexdigest()
+    with Leases(folder.parent) as leases:
+        while True:
+            if not leases.acquire(turn):
+                time.sleep(TURN_SECONDS)
+                continue
+            known = set(SuiteManifest.read(path).runs) if path.exists() else set()
+            manifest = SuiteManifest(1, suite.name, suite.profile, definition, tuple(sorted(known | wanted)))
+            write_atomically(path, json.dumps(vars(manifest), indent=1).encode(), sync=True)
+            leases.release(turn)
+            if wanted <= set(SuiteManifest.read(path).runs):  # nobody who was stopped in his turn wrote over it
+                return
 
 
 def read_all(folder: Path) -> list[SuiteManifest]:

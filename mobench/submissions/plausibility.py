@@ -68,7 +68,7 @@ def _against_problem(record: RunRecord, problem: Problem) -> Iterator[tuple[str,
         for name in problem.hypervolume_metrics():
             if name not in metrics:
                 yield name, "this metric of the problem is missing"
-        budget = Training(**record.spec.training).total_steps(problem.steps_per_epoch())
+        budget = Training(**record.spec.run_training).total_steps(problem.steps_per_epoch())
         if record.outcome.timings.get("steps") != budget:
             yield "steps", f"a finished run that did not take its {budget} steps"
 

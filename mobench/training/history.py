@@ -13,11 +13,16 @@ SAMPLES = 64
 _SCALARS = frozenset({bool, int, float, np.bool_, np.int64, np.float64})
 
 
-def sampled_steps(total: int) -> frozenset[int]:
-    """Return the steps whose state is kept: the first, the last, and a log-spaced grid between."""
+def sampled_steps(total: int, path: bool = False) -> frozenset[int]:
+    """Return the steps whose state is kept: the first, the last, and a log-spaced grid between.
+
+    Of a `path` that is drawn, as many evenly spaced steps are kept too, so that no bend of it is cut off.
+    """
     if total <= SAMPLES:
         return frozenset(range(total))
     grid = np.unique(np.geomspace(1, total, SAMPLES).round().astype(int)) - 1
+    if path:
+        grid = np.union1d(grid, np.linspace(0, total - 1, SAMPLES).round().astype(int))
     return frozenset(int(step) for step in grid)
 
 

@@ -89,7 +89,7 @@ class Group:
         first = specs[0]
         streams = [Streams(spec.seed) for spec in specs]
         problems = [spec.build_problem() for spec in specs]
-        self.training = Training(**first.training)
+        self.training = Training(**first.run_training)
         self.workload = make_workload(list(zip(problems, streams, strict=True)))
         self.objectives = problems[0].objectives()
         self.members = []
@@ -111,7 +111,7 @@ class Group:
 
     def run(self, checkpoint: Path | None, checkpoint_seconds: float) -> None:
         """Take all remaining steps."""
-        sampled = sampled_steps(self.total)
+        sampled = sampled_steps(self.total, path=self.workload.point(0) is not None)
         observed = any(member.observes for member in self.members)
         per_epoch = self.workload.steps_per_epoch
         started = last_saved = time.perf_counter()

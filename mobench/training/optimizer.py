@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mobench.core.settings import Configurable, choice, integer, real
+from mobench.core.settings import Configurable, choice, integer, real, text
+from mobench.errors import UserError, spelled, unknown
+from mobench.training.torch_names import build_optimizer, check_arguments, learning_rates, optimizers, schedulers
 
 if TYPE_CHECKING:
     import torch
 
+ADAM = {"beta1", "beta2", "epsilon"}
+USED = {"sgd": {"momentum"}, "adam": ADAM, "adamw": ADAM, "rmsprop": {"epsilon", "momentum"}, "adagrad": set[str]()}
+"""Optimizers with settings of their own, and which these are; others take arguments as `training.optimizer.NAME`."""
+FUSED = ("sgd", "adam", "adamw", "adagrad")
+ELEMENT_BY_ELEMENT = (*USED, "adamax", "nadam", "radam", "adadelta", "rprop", "asgd")
+"""Optimizers whose step at one number depends on that number's gradients alone."""
+SCHEDULES = ("constant", "cosine")
+TRIAL_STEPS = 10
+
 
 class Training(Configurable):
-    """How every method of a suite is trained: the same optimizer, schedule and number of steps."""
+    """How every method of a suite is trained: the same optimizer, schedule and number of steps.
 
-    optimizer: str = choice(
-        "adam", ("sgd", "adam", "adamw", "rmsprop", "adagrad"), meaning="torch optimizer that takes the direction"
-    )
+    Beyond the declared settings, `optimizer.NAME` and `schedule.NAME` are arguments of the torch class that
+    `optimizer` or `schedule` names, e.g. `optimizer=nadam, optimizer.momentum_decay=0.01`.
+    """
+
+    optimizer: str = text("adam", meaning="torch optimizer that takes the direction, e.g. adam, sgd, nadam")
     lr: float = real(1e-3, low=0.0, meaning="learning rate")
     steps: int = integer(1000, low=0, meaning="number of steps, where epochs is 0")
     epochs: int = integer(0, low=0, meaning="number of passes over the training data; 0: count in steps")
-    schedule: str = choice("constant", ("constant", "cosine"), meaning="cosine goes from lr to 0 over the run")
+    schedule: str = text("constant", meaning="constant, cosine (from lr to 0 over the run), or a torch scheduler")
     schedule_every: str = choice("step", ("step", "epoch"), meaning="when the schedule moves")
     momentum: float = real(0.0, low=0.0, high=1.0, high_open=True, meaning="momentum of sgd and rmsprop")
     beta1: float = real(0.9, low=0.0, high=1.0, high_open=True, meaning="Adam's decay of the mean")
@@ -29,38 +42,106 @@ class Training(Configurable):
     epsilon: float = real(1e-8, low=0.0, meaning="Adam's and RMSprop's stabiliser")
     weight_decay: float = real(0.0, low=0.0, meaning="weight decay of the optimizer")
 
+    def __init__(self, **values: Any) -> None:
+        self.arguments: dict[str, dict[str, Any]] = {"optimizer": {}, "schedule": {}}
+        declared = {}
+        for key, value in values.items():
+            owner, dot, name = key.partition(".")
+            if dot and owner in self.arguments:
+                self.arguments[owner][name] = tuple(value) if isinstance(value, list) else value
+            else:
+                declared[key] = value
+        super().__init__(**declared)
+        self.optimizer, self.schedule = self.optimizer.lower(), self.schedule.lower()
+        self._refuse_mistakes()
+
     @classmethod
     def label(cls) -> str:
         return "training"
 
+    def configuration(self) -> dict[str, Any]:
+        """Return the value of every setting, and the arguments of the optimizer and the schedule."""
+        given = [(f"{owner}.{name}", value) for owner, named in self.arguments.items() for name, value in named.items()]
+        return {**super().configuration(), **dict(sorted(given))}
+
+    @property
+    def element_by_element(self) -> bool:
+        """Whether runs that share one tensor do not feel each other."""
+        return self.optimizer in ELEMENT_BY_ELEMENT
+
     def build(self, parameters: Sequence[torch.Tensor], *, fused: bool = False) -> torch.optim.Optimizer:
         """Return the torch optimizer of these settings over `parameters`.
 
-        All of them work element by element, which is what lets many runs share one tensor. A `fused` one,
-        where torch has it, takes a step in one sweep; its rounding may depend on where a tensor ends.
+        A `fused` one, where torch has it, takes a step in one sweep; its rounding may depend on where a
+        tensor ends.
         """
-        import torch
-
-        adam: dict[str, Any] = {"betas": (self.beta1, self.beta2), "eps": self.epsilon}
-        common: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay}
-        kernel: dict[str, Any] = {"fused": True} if fused else {}
-        builders: dict[str, Callable[[], torch.optim.Optimizer]] = {
-            "sgd": lambda: torch.optim.SGD(parameters, momentum=self.momentum, **common, **kernel),
-            "adam": lambda: torch.optim.Adam(parameters, **common, **adam, **kernel),
-            "adamw": lambda: torch.optim.AdamW(parameters, **common, **adam, **kernel),
-            "rmsprop": lambda: torch.optim.RMSprop(parameters, eps=self.epsilon, momentum=self.momentum, **common),
-            "adagrad": lambda: torch.optim.Adagrad(parameters, **common, **kernel),
-        }
-        return builders[self.optimizer]()
+        arguments = dict(self.arguments["optimizer"])
+        used = USED.get(self.optimizer, set())
+        if "beta1" in used:
+            arguments = {"betas": (self.beta1, self.beta2), **arguments}
+        if "epsilon" in used:
+            arguments = {"eps": self.epsilon, **arguments}
+        if "momentum" in used:
+            arguments = {"momentum": self.momentum, **arguments}
+        if fused and self.optimizer in FUSED:
+            arguments["fused"] = True
+        return build_optimizer(self.optimizer, parameters, lr=self.lr, weight_decay=self.weight_decay, **arguments)
 
     def total_steps(self, steps_per_epoch: int) -> int:
         """Return the number of steps of a run."""
         return self.epochs * steps_per_epoch if self.epochs else self.steps
 
     def lr_at(self, iteration: int, steps_per_epoch: int) -> float:
-        """Return the learning rate of a step: `lr` or `½ lr (1 + cos(π t / T))`."""
+        """Return the learning rate of a step: `lr`, `½ lr (1 + cos(π t / T))`, or what torch's scheduler says."""
         if self.schedule == "constant":
             return self.lr
         unit = steps_per_epoch if self.schedule_every == "epoch" else 1
-        progress = (iteration // unit) / max(1, self.total_steps(steps_per_epoch) // unit)
-        return 0.5 * self.lr * (1.0 + math.cos(math.pi * progress))
+        now, units = iteration // unit, max(1, self.total_steps(steps_per_epoch) // unit)
+        if self.schedule == "cosine":
+            return 0.5 * self.lr * (1.0 + math.cos(math.pi * now / units))
+        rates = self._rates(units)
+        return rates[min(now, len(rates) - 1)]
+
+    def _rates(self, units: int) -> tuple[float, ...]:
+        return learning_rates(self.schedule, self.lr, units, tuple(sorted(self.arguments["schedule"].items())))
+
+    def _refuse_mistakes(self) -> None:
+        """Refuse names that torch does not have, arguments it does not take, and settings that would be ignored."""
+        if self.optimizer not in USED and self.optimizer not in optimizers():
+            raise unknown("value for training.optimizer:", self.optimizer, optimizers())
+        if self.schedule not in SCHEDULES and self.schedule not in schedulers():
+            raise unknown("value for training.schedule:", self.schedule, [*SCHEDULES, *schedulers()])
+        named: Mapping[str, str] = {"optimizer": self.optimizer, "schedule": self.schedule}
+        for owner, found in (("optimizer", optimizers), ("schedule", schedulers)):
+            given, name = self.arguments[owner], named[owner]
+            if given and name in SCHEDULES:
+                raise UserError(f"training.schedule.{next(iter(given))}: the schedule {name} takes no arguments")
+            if given:
+                check_arguments(f"training.{owner}", found()[name], given)
+        used = USED.get(self.optimizer, set())
+        for name in ("momentum", *sorted(ADAM)):
+            value = getattr(self, name)
+            if name not in used and value != self.settings[name].default:
+                raise UserError(
+                    f"training.{name}={spelled(value)} is not accepted: the optimizer {self.optimizer} does not "
+                    "use it; its own arguments are written training.optimizer.NAME=VALUE"
+                )
+        if self.arguments["optimizer"] or self.optimizer not in USED:
+            self._try("optimizer", self.optimizer)
+        if self.schedule not in SCHEDULES:
+            self._try("schedule", self.schedule)
+
+    def _try(self, owner: str, name: str) -> None:
+        """Let torch itself check the arguments."""
+        import torch
+
+        try:
+            if owner == "optimizer":
+                self.build([torch.zeros(2, 2, requires_grad=True)])
+            else:
+                self._rates(TRIAL_STEPS)
+        except (ArithmeticError, AttributeError, RuntimeError, TypeError, ValueError) as error:
+            given = ", ".join(f"{key}={spelled(value)}" for key, value in self.arguments[owner].items())
+            raise UserError(
+                f"training.{owner}={name}{f' with {given}' if given else ''}: torch says: {error}"
+            ) from None

@@ -1,6 +1,6 @@
 """Methods that break one rule each: the battery names it."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -225,3 +225,48 @@ def test_an_invariance_is_judged_by_what_rounding_explains() -> None:
     assert nearly.holds is False and isinstance(nearly.value, float) and nearly.value < 1e-2
     for finding in (exact, nearly):
         assert f"(by {finding.value:.2g}; rounding explains 2.4e-07)" in finding.sentence
+
+
+class SaysSo(Unseeded):
+    """It is not repeatable, and declares that."""
+
+    lacks: ClassVar = {"determinism": "draws are new", "reset": "draws are new", "state": "draws are new"}
+
+
+class Modest(Mean):
+    """It has what it declares to lack."""
+
+    lacks: ClassVar = {"symmetric in all objectives": "it does not know that it is"}
+
+
+class Misspelt(Mean):
+    lacks: ClassVar = {"determinsm": "never mind"}
+
+
+def test_a_required_property_that_is_declared_lacking_is_named_and_not_held_against_the_method() -> None:
+    findings = {finding.name: finding for finding in check_method(SaysSo)}
+    assert conforms(findings.values())
+    assert findings["determinism"].holds is False and findings["determinism"].lacking == "draws are new"
+
+
+@pytest.mark.parametrize(
+    ("method", "word"), [(Modest, "symmetric in all objectives, which holds"), (Misspelt, "no such property")]
+)
+def test_a_wrong_declaration_is_reported(method: type[Method], word: str) -> None:
+    broken = failures(method)
+    assert set(broken) == {"declarations"} and word in broken["declarations"].sentence
+
+
+def test_declarations_are_about_the_defaults_and_not_inherited() -> None:
+    class Tilted(Mean):
+        lacks: ClassVar = {"symmetric in all objectives": "the first counts more"}
+        tilt: float = real(2.0, meaning="weight of the first")
+
+        def weights(self, step: Step) -> Any:
+            return [self.tilt, *[1.0] * (step.k - 1)]
+
+    class Other(Tilted):
+        pass
+
+    assert not failures(Tilted) and not failures(Tilted, tilt=1.0)
+    assert Other.lacks == {}

@@ -25,6 +25,12 @@ VARIANTS: list[Case] = [
     ("cagrad", {"c": 0.9, "rescale": "1+c"}),
     ("famo", {"unknown_bound": -5.0}),
     ("auxinash", {"p": 0.9, "max_norm": 0.5}),
+    ("nashmtl", {"every": 3, "max_norm": 10.0}),
+    ("fairgrad", {"alpha": 1.0}),
+    ("fairgrad", {"alpha": 0.5}),
+    ("alignedmtl", {"scale": "rmse"}),
+    ("graddrop", {"leak": 0.3}),
+    ("sdmgrad", {"pull": 0.0}),
 ]
 CASES: list[Case] = [(name, {}) for name in methods()] + VARIANTS
 
@@ -44,6 +50,21 @@ def _findings(case: str) -> dict[str, Finding]:
 @pytest.mark.parametrize("case", [label(case) for case in CASES])
 def test_required_properties_hold(case: str) -> None:
     assert [finding for finding in _findings(case).values() if finding.failed] == []
+
+
+GUARANTEES = (
+    "symmetric in all objectives",
+    "scale-invariant direction",
+    "length follows the gradients",
+    "no objective ascends",
+)
+
+
+@pytest.mark.parametrize("name", methods())
+def test_a_method_has_each_guarantee_or_says_why_not(name: str) -> None:
+    found = _findings(name)
+    assert {each for each in GUARANTEES if not found[each].holds} == set(find_method(name).lacks) & set(GUARANTEES)
+    assert all(len(why) > 20 for why in find_method(name).lacks.values())
 
 
 MEASURED = {
@@ -84,6 +105,9 @@ def test_what_the_seven_methods_are_at_their_defaults(measured: str) -> None:
         ("mgda,normalization=l2", "no objective ascends", True),
         ("mgda,normalization=loss", "no objective ascends", True),
         ("mgda,normalization=loss+", "no objective ascends", True),
+        ("fairgrad,alpha=1.0", "scale-invariant direction", True),
+        ("sdmgrad,pull=0.0", "no objective ascends", True),
+        ("sdmgrad,pull=0.0", "stops where zero is in the hull", True),
     ],
 )
 def test_what_options_change(case: str, measured: str, holds: bool) -> None:
@@ -97,7 +121,16 @@ def test_pcds_additive_epsilon_is_nearly_scale_invariant_and_a_weighted_sum_is_n
 
 
 @pytest.mark.parametrize(
-    ("name", "degree"), [("auxinash", 0), ("mgda,normalization=loss", 0), ("mgda,normalization=loss+", -1), ("pcd", 1)]
+    ("name", "degree"),
+    [
+        ("auxinash", 0),
+        ("nashmtl", 0),
+        ("fairgrad", -1 / 3),
+        ("fairgrad,alpha=0.5", 1 / 3),
+        ("mgda,normalization=loss", 0),
+        ("mgda,normalization=loss+", -1),
+        ("pcd", 1),
+    ],
 )
 def test_degree_of_the_updates_length(name: str, degree: int) -> None:
     assert _findings(name)["length follows the gradients"].value == pytest.approx(degree, abs=1e-9)

@@ -64,7 +64,9 @@ def test_everything_that_ships_is_described() -> None:
         reference = plugins[card.id].reference
         assert isinstance(reference, Reference) and reference.authors and reference.title and reference.year, card.id
         assert card.reference == str(reference)
-        assert not card.link or re.fullmatch(r"https://(arxiv\.org/abs|doi\.org)/[\w./-]+", card.link)
+        assert not card.link or re.fullmatch(
+            r"https://(arxiv\.org/abs/|doi\.org/|openreview\.net/forum\?id=)[\w./-]+", card.link
+        )
 
 
 def test_the_page_has_the_whole_docstring_and_says_nothing_twice() -> None:

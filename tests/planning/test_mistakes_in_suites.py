@@ -164,6 +164,8 @@ MEANING = {
     ),
     "a plot's metric": ({"plots": "[{plot: scale, value: x}]"}, "plots[0].value: unknown metric 'x'"),
     "a plot's setting": ({"plots": "[{plot: scale, setting: problem.scl}]"}, "plots[0].setting: unknown column"),
+    "a plot's law": ({"plots": "[{plot: end-by-setting, law: 2 * problem.kk}]"}, "plots[0].law: unknown column"),
+    "a law that is none": ({"plots": "[{plot: end-by-setting, law: 2 *}]"}, "plots[0].law: '2 *' is not a formula"),
     "a plot's condition": ({"plots": "[{plot: budget, where: {problem.q: 1}}]"}, "plots[0].where: unknown column"),
 }
 

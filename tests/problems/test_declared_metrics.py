@@ -16,6 +16,7 @@ CONFIGURED: list[tuple[str, dict[str, Any]]] = [
     ("double-well", {}),
     ("double-well", {"k": 5}),
     ("two-wells", {}),
+    ("toy", {"start": "origin", "scale": 0.1}),
     ("quadratic", {}),
     ("quadratic", {"secondary": "quadratic"}),
     ("random-gradients", {}),

@@ -35,9 +35,25 @@ def test_pinned_methods_stay_at_the_equilibrium():
         assert outcome.metrics["primary_gradient_norm"] == pytest.approx(law, rel=1e-6)
 
 
-def test_pcd_reaches_the_joint_optimum_for_every_k():
-    for _, outcome in run("escape", methods=["pcd"], seeds=1, **{"methods.pcd.tau": [0.01, 0.3, 1.0]}):
+def test_pcd_crosses_every_barrier_for_every_k_from_the_papers_start_and_beside_it():
+    found = run("escape", methods=["pcd"], seeds=1, **{"methods.pcd.tau": [0.01, 0.3, 1.0]})
+    assert {spec.problem_settings["spread"] for spec, _ in found} == {0.0, 0.1}
+    for spec, outcome in found:
+        barriers = spec.problem_settings["k"] - 1  # at the top of a barrier the gradient vanishes too
+        assert (outcome.metrics["barriers_crossed"], outcome.metrics["barriers_left"]) == (barriers, 0)
         assert outcome.metrics["primary_gradient_norm"] <= 1e-10
+        if spec.problem_settings["spread"] == 0.0:
+            assert outcome.metrics["primary_gradient_norm"] <= 1e-14
+            assert outcome.metrics["loss/wells"] <= 1e-29
+
+
+def test_at_the_top_of_a_barrier_the_gradient_vanishes_and_nothing_is_crossed():
+    problem = find_problem("double-well")(k=4, start=0.0)
+    constants = problem.constants(Streams(0))
+    theta = problem.initial(constants, Streams(0))
+    gradients = problem.gradients(theta[None], {name: value[None] for name, value in constants.items()}, 0)
+    assert float(gradients[0, 0].norm()) <= 1e-15
+    assert problem.measure(theta, constants) == {"barriers_crossed": 0, "barriers_left": 3, "distance_to_optimum": 1}
 
 
 ENDS = {

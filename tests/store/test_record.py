@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mobench.core.outcome import Outcome
 from mobench.store.folder import DamagedRecordError, Store
-from mobench.store.record import PeakMemory, RunRecord, settled
+from mobench.store.record import PeakMemory, RunRecord, sealed, settled
 from tests.running.records import make_record
 from tests.running.trainers import spec
 
@@ -28,7 +28,7 @@ def refuse_constant(token: str) -> None:
 def test_a_record_survives_its_round_trip() -> None:
     record = replace(make_record(spec(3, rates=(0.1, 1e-300))), memory=PeakMemory(5, 4, "training", 2, None))
     assert RunRecord.decode(record.encode()) == record
-    assert json.loads(record.encode())["schema"] == 1
+    assert json.loads(record.encode())["schema"] == 2
 
 
 @settings(max_examples=50)
@@ -90,7 +90,8 @@ def test_a_value_that_a_record_cannot_hold_fails_the_run(part: dict[str, Any], c
 
 def altered(**changes: object) -> bytes:
     data = json.loads(make_record(spec(1)).encode())
-    return json.dumps({**data, **changes}).encode()
+    del data["checksum"]
+    return sealed({**data, **changes})
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,9 @@ def altered(**changes: object) -> bytes:
         (b"", "."),
         (b"[1, 2]", "not a run record"),
         (b'{"schema": NaN}', "."),
-        (altered(schema=2), "schema is 2"),
+        (altered(schema=3), "schema is 3; this mobench reads up to 2, a newer one wrote it"),
+        (altered(schema="2"), "schema is '2'; this mobench reads 1 to 2"),
+        (altered(schema=0), "schema is 0"),
         (altered(id=spec(2).id), "altered"),
         (altered(spec=json.loads(spec(2).canonical)), "altered"),
         (altered(outcome={"status": "done", "scores": 1}), "scores"),
@@ -146,7 +149,34 @@ def test_a_wrong_type_anywhere_is_refused_with_its_place(path: list[str], value:
     for key in path[:-1]:
         part = part[key]
     part[path[-1]] = value
+    del data["checksum"]
     with pytest.raises(ValueError, match=f"^{re.escape(complaint)}"):
+        RunRecord.decode(sealed(data))
+
+
+def test_an_edit_of_any_byte_is_noticed() -> None:
+    text = make_record(spec(1)).encode()
+    assert b'"value":0.5' in text
+    with pytest.raises(ValueError, match="its checksum does not fit its content: it was edited"):
+        RunRecord.decode(text.replace(b'"value":0.5', b'"value":0.4'))
+    for place in range(len(text)):
+        with pytest.raises(ValueError, match=r"."):
+            RunRecord.decode(text[:place] + bytes([text[place] ^ 1]) + text[place + 1 :])
+    for reworked in (
+        text + b"\n",
+        json.dumps(json.loads(text)).encode(),
+        json.dumps(json.loads(text), indent=1).encode(),
+    ):
+        with pytest.raises(ValueError, match="checksum"):
+            RunRecord.decode(reworked)
+
+
+def test_a_record_without_a_checksum_of_the_first_schema_is_read() -> None:
+    record = make_record(spec(1))
+    data = json.loads(record.encode())
+    del data["checksum"]
+    assert RunRecord.decode(json.dumps({**data, "schema": 1}).encode()) == record
+    with pytest.raises(ValueError, match="checksum"):
         RunRecord.decode(json.dumps(data).encode())
 
 
@@ -158,3 +188,15 @@ def test_a_damaged_record_is_one_line_that_names_the_file(store: Store) -> None:
     with pytest.raises(DamagedRecordError) as caught:
         store.load(record.id)
     assert str(caught.value).isprintable() and str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("place", [b'"training":{}', b'"history":{"step":[0,1]', b'"versions":{"python":"3.11.0"}'])
+@pytest.mark.parametrize("depth", [900, 5000])
+def test_a_record_that_is_nested_deeply_is_refused(place: bytes, depth: int) -> None:
+    text = make_record(spec(1)).encode().replace(b'"schema":2', b'"schema":1')
+    assert place in text
+    name = place.partition(b":")[0]
+    nested = b'{"a":' * depth + b"1" + b"}" * depth
+    text = text.replace(place, name + b":" + nested + (b',"x":{"step":[0,1]' if name == b'"history"' else b""))
+    with pytest.raises(ValueError, match=r"."):
+        RunRecord.decode(text[: text.index(b',"checksum"')] + b"}")

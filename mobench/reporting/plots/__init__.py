@@ -33,7 +33,10 @@ def draw_plots(
     drawn: list[tuple[str, str, Callable[[], Files], pd.DataFrame]] = []
     for entry in entries:
         plot, where, options = _asked(entry)
-        frame = plot.data(results.where(where) if where else results, **options)
+        asked = results.where(where) if where else results
+        if where and not len(asked.table):
+            continue
+        frame = plot.data(asked, **options)
         if not len(frame):
             continue
         with house_style():

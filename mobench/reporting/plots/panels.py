@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ACROSS = 4
 """How many panels stand side by side."""
+LAW_COLOR = "#555555"
 
 
 def plain(text: str) -> str:
@@ -47,8 +48,11 @@ def panels(
     return figure, axes[: len(titles)]
 
 
-def add_legend(figure: Figure, frame: pd.DataFrame) -> None:
-    """Put one legend to the right of all panels; a method without any number is listed as failed."""
+def add_legend(figure: Figure, frame: pd.DataFrame, law: str = "") -> None:
+    """Put one legend to the right of all panels; a method without any number is listed as failed.
+
+    A `law` is the name of a dashed line that `draw_law` drew.
+    """
     from matplotlib.lines import Line2D
 
     alive = set(frame.loc[frame["mean"].notna(), "contender"])
@@ -59,6 +63,8 @@ def add_legend(figure: Figure, frame: pd.DataFrame) -> None:
         )
         for name, style in method_styles(frame["contender"]).items()
     ]  # fmt: skip
+    if law:
+        handles.append(Line2D([], [], color=LAW_COLOR, linestyle="--", label=plain(law)))
     longest = max(len(str(handle.get_label())) for handle in handles)
     figure.set_figwidth(figure.get_figwidth() + 0.6 + 0.085 * longest)
     figure.legend(handles=handles, loc="outside right upper")
@@ -78,6 +84,11 @@ def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Loo
         ordered = part.sort_values(x)
         color = styles[str(name)].color
         axis.fill_between(ordered[x], ordered["low"], ordered["high"], color=color, alpha=0.15, linewidth=0)
+
+
+def draw_law(axis: Axes, x: Iterable[float], y: Iterable[float]) -> None:
+    """Draw what a formula says as a dashed line."""
+    axis.plot(list(x), list(y), "--", color=LAW_COLOR, linewidth=1.2, zorder=5)
 
 
 def in_order(frame: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:

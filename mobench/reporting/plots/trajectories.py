@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from mobench.scoring.metric_catalog import MetricCatalog
     from mobench.scoring.suite_results import SuiteResults
 
-GRID = (97, 33)
-"""Points of the contours across and up."""
-MARGIN = 0.35
-"""How far the contours reach beyond the paths."""
-SECONDARY = "#4d7ea8"
+GRID = 3200
+"""About how many points the contours are computed from."""
+MARGIN = 0.07
+"""How far the contours reach beyond what is drawn, as a share of its width."""
+FLATTEST, TALLEST = 0.3, 1.1
+"""The smallest and the largest height of a panel, as a share of its width."""
+SECONDARY, FRONT = "#4d7ea8", "#111111"
 
 
 @register
@@ -34,7 +37,9 @@ class Trajectories(Plot):
     """Paths in the plane."""
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
-        """Return the paths (`kind` path: contender, run, step, x, y) and the losses on a grid (`kind` contour)."""
+        """Return the paths (`kind` path: contender, id, step, x, y), the losses on a grid (`kind` contour) and
+        the Pareto-optimal points where they are known (`kind` front).
+        """
         places = results.table.set_index("id")[["contender", "instance_label", "seed"]].to_dict("index")
         rows = []
         for record in results.records():
@@ -42,11 +47,12 @@ class Trajectories(Plot):
             if record.id in places and "point" in history:
                 for step, point in zip(history["step"], history["point"], strict=True):
                     if point is not None and len(point) == 2 and None not in point:
-                        rows.append({"kind": "path", **places[record.id], "step": step, "x": point[0], "y": point[1]})
+                        place = {"kind": "path", **places[record.id], "id": record.id}
+                        rows.append({**place, "step": step, "x": point[0], "y": point[1]})
         if not rows:
             return pd.DataFrame()
-        paths = in_order(pd.DataFrame(rows).sort_values(["instance_label", "seed", "step"]), results.order)
-        return pd.concat([paths, _contours(results, paths)], ignore_index=True)
+        paths = in_order(pd.DataFrame(rows).sort_values(["instance_label", "seed", "id", "step"]), results.order)
+        return pd.concat([paths, *_landscape(results, paths)], ignore_index=True)
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
         """Draw one panel for each contender: its paths over shades of the primary and lines of the secondary."""
@@ -58,12 +64,15 @@ class Trajectories(Plot):
         paths = frame[frame["kind"] == "path"]
         grid = frame[frame["kind"] == "contour"].sort_values(["y", "x"])
         groups = list(paths.groupby("contender", sort=False))
-        figure, axes = panels([str(name) for name, _ in groups], width=2.35, height=1.62, shared=True)
+        front = frame[frame["kind"] == "front"]
+        tall = float(np.clip(np.ptp(grid["y"]) / np.ptp(grid["x"]), FLATTEST, TALLEST))
+        figure, axes = panels([str(name) for name, _ in groups], width=2.35, height=0.55 + 2.0 * tall, shared=True)
         styles = method_styles(paths["contender"])
         for axis, (name, part) in zip(axes, groups, strict=True):
             _draw_contours(axis, grid)
             style = styles[str(name)]
-            for _, path in part.groupby(["instance_label", "seed"], sort=False):
+            axis.plot(front["x"], front["y"], color=FRONT, linewidth=2.2, zorder=2, path_effects=outline)
+            for _, path in part.groupby("id", sort=False):
                 axis.plot(path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3, path_effects=outline)
                 first, last = path.iloc[0], path.iloc[-1]
                 axis.plot(first["x"], first["y"], "o", color="white", markeredgecolor="#222222", markersize=5, zorder=4)
@@ -81,27 +90,33 @@ class Trajectories(Plot):
             Line2D([], [], marker="o", color="#555555", linestyle="none", label="end"),
             Patch(facecolor="#c4c4c4", label="primary objective, faint is low"),
             Line2D([], [], color=SECONDARY, linestyle="dashed", linewidth=1.0, label="secondary objective"),
+            *([Line2D([], [], color=FRONT, linewidth=2.2, label="Pareto-optimal")] if len(front) else []),
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
         return figure
 
 
-def _contours(results: SuiteResults, paths: pd.DataFrame) -> pd.DataFrame:
-    """Return the first two objectives of the first instance on a grid around all paths."""
+def _landscape(results: SuiteResults, paths: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the first two objectives of the first instance around all paths, and its Pareto-optimal points."""
     import torch
 
     first = results.table.iloc[0]
     problem = results.problems[first["instance"]]
     assert isinstance(problem, VectorProblem), "only vector problems record points"
-    sides = [
-        np.linspace(paths[name].min() - MARGIN, paths[name].max() + MARGIN, count)
-        for name, count in zip("xy", GRID, strict=True)
-    ]
+    optimal = problem.pareto_set(int(first["seed"]))
+    front = pd.DataFrame(np.empty((0, 2)) if optimal is None else optimal, columns=["x", "y"]).assign(kind="front")
+    drawn = pd.concat([paths, front])[["x", "y"]].to_numpy(dtype=np.float64)
+    low, high = drawn.min(0), drawn.max(0)
+    margin = MARGIN * float((high - low).max())
+    width, height = (high - low + 2 * margin).tolist()
+    counts = [math.ceil(math.sqrt(GRID * width / height)), math.ceil(math.sqrt(GRID * height / width))]
+    sides = [np.linspace(low[axis] - margin, high[axis] + margin, counts[axis]) for axis in (0, 1)]
     x, y = (side.ravel() for side in np.meshgrid(*sides))
     constants = problem.constants(Streams(int(first["seed"])))
     batched = {name: value.expand(len(x), *value.shape) for name, value in constants.items()}
     losses = problem.values(torch.from_numpy(np.column_stack([x, y])), batched, 0).numpy()
-    return pd.DataFrame({"kind": "contour", "x": x, "y": y, "primary": losses[:, 0], "secondary": losses[:, 1]})
+    grid = pd.DataFrame({"kind": "contour", "x": x, "y": y, "primary": losses[:, 0], "secondary": losses[:, 1]})
+    return [grid, front] if len(front) else [grid]
 
 
 def _draw_contours(axis: Axes, grid: pd.DataFrame) -> None:

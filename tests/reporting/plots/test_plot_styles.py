@@ -40,11 +40,27 @@ def contrast(color, background):
     return brightness[1] / brightness[0]
 
 
+SEVEN = ("pcd", "ws", "mgda", "pcgrad", "cagrad", "famo", "auxinash")
+
+
+def seen(look, shade, vision):
+    return lab(np.array(VISIONS[vision]) @ linear(getattr(look, shade)))
+
+
 @pytest.mark.parametrize("shade", ["color", "on_dark"])
 @pytest.mark.parametrize("vision", VISIONS)
-def test_the_shipped_methods_differ_for_colour_blind_readers(vision, shade):
-    seen = {name: lab(np.array(VISIONS[vision]) @ linear(getattr(stated_looks()[name], shade))) for name in SHIPPED}
-    assert min(np.linalg.norm(seen[a] - seen[b]) for a, b in itertools.combinations(SHIPPED, 2)) > 30
+def test_looks_are_told_apart(vision, shade):
+    """The seven by colour alone; all others by colour, or for colour-blind readers by marker and colour."""
+    shown = {look: seen(look, shade, vision) for look in LOOKS}
+    seven = {stated_looks()[name] for name in SEVEN}
+    assert len({look.marker for look in seven}) == 7
+    for (one, here), (other, there) in itertools.combinations(shown.items(), 2):
+        least = 30 if {one, other} <= seven else 15 if vision == "normal" else 17 if one.marker == other.marker else 0
+        assert np.linalg.norm(here - there) > least, (one, other)
+
+
+def test_every_shipped_method_states_its_look():
+    assert set(SHIPPED) == set(stated_looks())
 
 
 def test_every_colour_is_seen_on_its_page():
@@ -62,24 +78,21 @@ def test_both_shades_of_a_method_are_one_hue():
             assert abs(turn) < 10, style
 
 
-def test_no_two_styles_share_a_colour_or_a_marker():
+def test_no_two_styles_share_a_colour():
     assert len({look.color for look in LOOKS}) == len({look.on_dark for look in LOOKS}) == len(LOOKS)
-    assert len({look.marker for look in LOOKS}) == len(LOOKS)
 
 
 def test_a_new_method_looks_the_same_whoever_stands_beside_it():
     alone = method_styles(["mine"])["mine"]
     assert alone in FURTHER
     assert method_styles(["pcd", "mine", "ws"])["mine"] == alone
+    assert method_styles(["mine", *(f"other-{index}" for index in range(3))])["mine"] == alone
 
 
 def test_another_form_of_a_method_has_a_look_of_its_own():
     styles = method_styles([*SHIPPED, "ws(form=penalty)"])
     form = styles.pop("ws(form=penalty)")
     assert styles == stated_looks() and form in FURTHER
-    for shade in ("color", "on_dark"):
-        other = lab(linear(getattr(form, shade)))
-        assert min(np.linalg.norm(other - lab(linear(getattr(look, shade)))) for look in styles.values()) > 30
 
 
 def test_new_methods_differ_from_each_other_as_long_as_looks_last():

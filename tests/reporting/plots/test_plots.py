@@ -1,17 +1,22 @@
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mobench import UserError
+from mobench.cli import main
+from mobench.core.outcome import Outcome
 from mobench.core.registry import find_problem, plots
-from mobench.planning.suite import Suite
+from mobench.planning.suite import Suite, load_suite
 from mobench.reporting.plots import draw_plots, house_style
 from mobench.reporting.plots.gradient_norm import FLOOR
 from mobench.reporting.rendering import at_once, beside
 from mobench.reporting.sheets import hypervolume_sheets
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.selection import selected_frame, selected_rows
+from mobench.scoring.suite_results import SuiteResults
+from mobench.store.folder import Store
 from tests.reporting.frames import results, run, table
 
 TARGETS = (80, 90)
@@ -168,14 +173,56 @@ def test_the_end_of_runs_against_k_is_a_median_with_its_range():
             for seed, norm in enumerate(values)
         ]
     )
-    frame = data("gradient-norm-end", found := results(runs, find_problem("double-well")()))
+    frame = data("end-by-setting", found := results(runs, find_problem("double-well")()))
     assert frame[["x", "mean", "low", "high", "runs"]].values.tolist() == [
         [2, 3.0, 1.0, 8.0, 3],
         [3, 0.0, 0.0, 1e-3, 3],
     ]
-    (axis,) = drawn("gradient-norm-end", frame, found).axes
+    (axis,) = drawn("end-by-setting", frame, found).axes
     assert axis.get_lines()[0].get_ydata().tolist() == [3.0, FLOOR]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("number of objectives K", "‖∇L₁‖ at the end ←")
+
+
+def test_the_law_of_a_plot_is_drawn_beside_what_was_measured():
+    runs = table(
+        [
+            run("mgda", seed, instance=f"{k}", **{"problem.k": k, "loss/wells": 0.5 * (k - 1)})
+            for k in (2, 5)
+            for seed in range(2)
+        ]
+    )
+    options = {"value": "loss/wells", "law": "0.5 * (problem.k - 1)", "scale": "linear"}
+    frame = data("end-by-setting", found := results(runs, find_problem("double-well")()), **options)
+    assert frame["law_value"].tolist() == frame["mean"].tolist() == [0.5, 2.0]
+    figure = drawn("end-by-setting", frame, found)
+    (axis,) = figure.axes
+    assert [line.get_linestyle() for line in axis.get_lines()][-1] == "--"
+    assert axis.get_lines()[-1].get_ydata().tolist() == [0.5, 2.0]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["mgda", "0.5 * (problem.k - 1)"]
+
+
+def test_how_often_a_secondary_binds_is_counted_over_the_kept_steps():
+    problem = find_problem("random-gradients")(k=3)
+    runs = table([run("pcd", seed, settings={"tau": tau}) for tau in (0.0, 0.5) for seed in (0, 1)])
+    noted = {
+        (0.0, 0): [[0.0, 0.0], [1.0, 0.0]],
+        (0.0, 1): [[0.0, 0.0], [0.0, 0.0]],
+        (0.5, 0): [[2.0, 0.1], None, [1.0, 0.0]],
+        (0.5, 1): [[1.0, 1.0]],
+    }
+    ids = dict(zip(zip(runs["method.tau"], runs["seed"], strict=True), runs["id"], strict=True))
+    records = [
+        SimpleNamespace(id=ids[key], outcome=Outcome("done", history={"multipliers": noted[key]})) for key in ids
+    ]
+    frame = data("binding", found := results(runs, problem, records=lambda: records))
+    assert frame[["knob", "secondary", "mean", "low", "high", "runs"]].values.tolist() == [
+        [0.0, "secondary-1", 0.25, 0.0, 0.5, 2],
+        [0.0, "secondary-2", 0.0, 0.0, 0.0, 2],
+        [0.5, "secondary-1", 1.0, 1.0, 1.0, 2],
+        [0.5, "secondary-2", 0.75, 0.5, 1.0, 2],
+    ]
+    (axis,) = drawn("binding", frame, found).axes
+    assert [line.get_ydata().tolist() for line in axis.get_lines()] == [[0.25, 1.0], [0.0, 0.75]]
 
 
 def test_where_restricts_a_plot_and_keeps_failures():
@@ -237,3 +284,24 @@ def test_figures_rendered_in_another_process_are_the_same_files():
 def draw_in(place):
     with place() as render:
         return draw_plots(["accuracy-reduction"], RESULTS, render)
+
+
+def test_trajectories_have_one_path_for_each_run_of_a_sweep_and_the_pareto_set(tmp_path):
+    suite = tmp_path / "sweep.yaml"
+    suite.write_text(
+        "title: t\nproblems: {toy@1: {start: [left, right]}}\nmethods: {ws: {weight: [0.2, 0.8]}}\n"
+        "training: {optimizer: sgd, lr: 0.1, steps: 200}\n"
+    )
+    assert main(["run", f"suite={suite}", f"results={tmp_path / 'out'}", "jobs=1"]) == 0
+    store = Store(tmp_path / "out")
+    read = load_suite(str(suite))
+    found = SuiteResults.read(read, lambda: list(store.records()))
+    frame = data("trajectories", found)
+    paths = frame[frame["kind"] == "path"]
+    assert paths["id"].nunique() == 4
+    assert (paths.groupby("id")["step"].nunique() > 64).all(), "a path is sampled evenly too"
+    front = frame[frame["kind"] == "front"]
+    assert np.allclose(front[["x", "y"]].to_numpy(dtype=float), find_problem("toy")().pareto_set(0))
+    axis = drawn("trajectories", frame, found).axes[0]
+    assert sum(len(line.get_xdata()) > 60 for line in axis.get_lines()) == 5, "four paths and the front"
+    assert draw_plots([{"plot": "trajectories", "where": {"problem.scale": 0.5}}], found) == []

@@ -1,0 +1,73 @@
+"""IMTL-G: a direction with equal projections on all gradients."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from mobench.core.about import Formula, Look, Reference
+from mobench.core.method import Method, Step, Vector
+from mobench.core.metric import SHARE, Metric
+from mobench.core.registry import register
+from mobench.solvers import equal_projections
+
+
+@register
+class IMTLG(Method):
+    """Impartial multi-task learning on gradients: every unit gradient has the same product with the direction.
+
+    No objective is favoured, however long its gradient. The direction does not change when an objective is rescaled.
+    Weights may be negative, and sum to one.
+
+    d = Σ_i w_i g_i with
+
+        g_i·d/‖g_i‖ equal for all i,    Σ_i w_i = 1,
+
+    so that w ∝ z_i/‖g_i‖ with C z = 1, C the Gram matrix of the unit gradients. Where unit gradients are dependent, z
+    is the least-squares solution of least length. A zero gradient has weight zero.
+
+    Two cases follow from the normalisation. Where Σ_i z_i/‖g_i‖ < 0, which needs three objectives, all projections
+    are equal and negative: every objective ascends. Where the sum vanishes there is no such direction; the step is
+    zero and counted as `unsolved`.
+
+    Scale: weights sum to one, which for weights of both signs does not bound the length. With one objective d = g_1.
+    """
+
+    title = "IMTL-G"
+    formulas = (
+        Formula(
+            r"d = \sum_i w_i g_i, \quad \frac{g_1 \cdot d}{\lVert g_1 \rVert} = \dots = "
+            r"\frac{g_K \cdot d}{\lVert g_K \rVert}, \quad \sum_i w_i = 1",
+            "Equal projections",
+        ),
+    )
+    reference = Reference(
+        "L. Liu, Y. Li, Z. Kuang, J.-H. Xue, Y. Chen, W. Yang, Q. Liao and W. Zhang",
+        "Towards Impartial Multi-task Learning",
+        "ICLR",
+        2021,
+        "https://openreview.net/forum?id=IMPnRXEWpvr",
+    )
+    look = Look("#C17A58", "#D48D6B", "8")
+    lacks: ClassVar = {
+        "no objective ascends": "where the weights before normalisation have a negative sum every objective ascends",
+    }
+    diagnostics = (
+        Metric(
+            "unsolved",
+            "steps without equal projections",
+            better="min",
+            range=SHARE,
+            meaning="whether the weights cannot be made to sum to one, so that the step is zero",
+        ),
+    )
+
+    def weights(self, step: Step) -> Vector:
+        gram = step.gram
+        norms = np.sqrt(gram.diagonal())
+        weights = equal_projections(gram, step.resolution) / np.where(norms > 0.0, norms, 1.0)
+        total = float(weights.sum())
+        solved = abs(total) > 1e-12 * float(np.abs(weights).sum())
+        step.note(unsolved=not solved and bool(norms.any()))
+        return weights / total if solved else np.zeros(step.k)

@@ -1,0 +1,64 @@
+"""What is solved by the eigenvectors of a Gram matrix: equal projections, and Aligned-MTL's balance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.linalg.lapack import dgejsv
+
+from mobench.solvers.scaling import RESOLUTION, correlation, refuse_non_finite
+
+if TYPE_CHECKING:
+    from mobench.core.method import Matrix, Vector
+
+
+def equal_projections(gram: Matrix, resolution: float = RESOLUTION) -> Vector:
+    """Return z with C z = 1: the direction Σ_i z_i g_i/‖g_i‖ has the same product with every unit gradient.
+
+    Where unit gradients are dependent (eigenvalues of C up to `resolution` count as zero) it is the least-squares
+    solution of least length, z = C⁺1. A zero gradient has z_i = 0.
+    """
+    refuse_non_finite(gram)
+    scaled, norms = correlation(gram)
+    kept = norms.nonzero()[0]
+    solution = np.zeros(len(norms))
+    if len(kept):
+        values, vectors = _independent(scaled[kept[:, None], kept], resolution)
+        solution[kept] = vectors @ (vectors.sum(axis=0) / values)
+    return solution
+
+
+def balanced_weights(gram: Matrix, scale: Literal["min", "median", "rmse"], resolution: float = RESOLUTION) -> Vector:
+    """Return Aligned-MTL's weights, w = √λ V Λ^(−1/2) Vᵀ 1/K with G = V Λ Vᵀ over the non-zero eigenvalues.
+
+    λ is the smallest, the median or the mean of these eigenvalues. Gradients of very different length have
+    eigenvalues too far apart for the usual algorithms. With C = Q S Qᵀ and the gradients' lengths D, the one-sided
+    Jacobi method finds the singular values Λ^(1/2) of D Q S^(1/2) to full relative precision. Eigenvalues of C up to
+    `resolution` count as zero.
+    """
+    refuse_non_finite(gram)
+    scaled, norms = correlation(gram)
+    size = len(norms)
+    kept = norms.nonzero()[0]
+    weights = np.zeros(size)
+    if not len(kept):
+        return weights
+    values, vectors = _independent(scaled[kept[:, None], kept], resolution)
+    largest = norms.max()
+    factor = (norms[kept] / largest)[:, None] * vectors * np.sqrt(values)
+    singular, left, _, work, _, failed = dgejsv(np.asfortranarray(factor), joba=0, jobu=0, jobv=3, jobr=0)
+    if failed:
+        raise ArithmeticError(f"the singular values of {gram.tolist()} are not found (dgejsv says {failed})")
+    singular = singular * (work[0] / work[1])
+    squares = singular**2
+    level = {"min": squares.min(), "median": float(np.median(squares)), "rmse": squares.mean()}[scale]
+    weights[kept] = left @ (left.sum(axis=0) * np.sqrt(level) / singular) / size
+    return weights
+
+
+def _independent(scaled: Matrix, resolution: float) -> tuple[Vector, Matrix]:
+    """Return the eigenvalues of C above `resolution` and their eigenvectors."""
+    values, vectors = np.linalg.eigh(scaled)
+    above = values > resolution
+    return values[above], vectors[:, above]

@@ -44,9 +44,9 @@ class Counts:
         return self.by_name.total()
 
 
-class _Dispatched(TorchDispatchMode):
+class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.by_name: Counter[str] = Counter()
         self.launches = 0
         self.synchronisations = 0

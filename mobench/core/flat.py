@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def memory_order(
-    tensors: Sequence[torch.Tensor] | Mapping[int, torch.Tensor], positions: Iterable[int]
-) -> list[int]:
+def memory_order(tensors: Sequence[torch.Tensor] | Mapping[int, torch.Tensor], positions: Iterable[int]) -> list[int]:
     """Return positions in the order in which the tensors stand in a vector.
 
     By number of dimensions, then by the length of a filter (one index of the first dimension), then by the
@@ -38,6 +36,18 @@ def dense_strides(tensor: torch.Tensor) -> tuple[int, ...]:
     if tensor.is_contiguous():
         return tensor.stride()
     return tuple(torch.empty_like(tensor, device="meta").stride())
+
+
+def place(tensor: torch.Tensor) -> tuple[int, int]:
+    """Return where a tensor begins: its storage, which may be a fake one without an address, and the offset in it."""
+    return tensor.untyped_storage()._cdata, int(tensor.storage_offset())
+
+
+def follows(before: torch.Tensor, after: torch.Tensor) -> bool:
+    """Say whether `after` begins in memory where `before` ends."""
+    return bool(
+        place(after) == (place(before)[0], before.storage_offset() + before.numel()) and before.dtype == after.dtype
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from mobench.core.flat import FlatBlocks, memory_order
+from mobench.core.flat import FlatBlocks, follows, memory_order
 
 _OURS = 2
 """The references to a storage that nobody else looks at: the parameter's and that of the object asked."""
@@ -20,12 +21,13 @@ def join(parameters: Sequence[Tensor]) -> Tensor | None:
     The tensors stay the same objects with the same shapes, values and memory layouts. It is safe where all
     of them have one type and one device, and no other tensor looks at their memory.
     """
+    order = memory_order(parameters, range(len(parameters)))
+    size = sum(parameter.numel() for parameter in parameters)
+    if all(follows(parameters[before], parameters[after]) for before, after in pairwise(order)):
+        return parameters[order[0]].detach().as_strided((size,), (1,))
     if any(not _movable(parameter, parameters[0]) for parameter in parameters):
         return None
-    order = memory_order(parameters, range(len(parameters)))
-    vector = torch.empty(
-        sum(parameter.numel() for parameter in parameters), dtype=parameters[0].dtype, device=parameters[0].device
-    )
+    vector = torch.empty(size, dtype=parameters[0].dtype, device=parameters[0].device)
     for index, view in zip(order, FlatBlocks.of(vector, order, parameters).views, strict=True):
         view.copy_(parameters[index])
         parameters[index].data = view

@@ -220,31 +220,39 @@ class TaskWorkload(Workload):
     size = 1
     fused = True
 
-    def __init__(self, problem: TaskProblem, task: Task, seed: int) -> None:
+    def __init__(self, problem: TaskProblem, task: Task, seed: int, *, as_vector: bool = True) -> None:
+        """Take a seeded task; `as_vector` says that the optimizer does not look at shapes."""
         self.task = task
         self.k = len(problem.objectives())
         self.lower_bounds = np.array([problem.lower_bounds(seed)])
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
         self._batch: Any = None
-        self._rows = self._joined_rows()
+        self._rows = self._joined_rows(as_vector)
         self._held_out = self._rows.twin()
 
-    def _joined_rows(self) -> GradientRows:
-        """Move the parameters side by side, and let the optimizer take the vector if it is short enough.
+    def _joined_rows(self, as_vector: bool) -> GradientRows:
+        """Move the parameters side by side, and let the optimizer take one vector if it is short enough.
 
-        In a vector, a parameter that no loss depends on has a gradient of zero instead of none.
+        In that vector a parameter that no loss depends on has a gradient of zeros instead of none.
         """
         task = self.task
-        joint = join(task.parameters) if len(task.parameters) > 1 else None
         self.parameters = task.parameters
-        short = joint is not None and joint.numel() <= longest_bucket(joint.device)
-        if short and task.shared_parameters is None and all(tensor.requires_grad for tensor in task.parameters):
-            assert joint is not None
-            self.parameters = [joint.requires_grad_()]
-        trained = joint if self.parameters is not task.parameters else None
+        vector = join(task.parameters) if len(task.parameters) > 1 else None
+        trained = (
+            vector is not None
+            and as_vector
+            and vector.numel() <= longest_bucket(vector.device)
+            and task.shared_parameters is None
+            and all(parameter.requires_grad for parameter in task.parameters)
+        )
+        if vector is not None and trained:
+            self.parameters = [vector.requires_grad_()]
         return GradientRows(
-            task.parameters, shared=task.shared_parameters, names=task.parameter_names, joint=trained
+            task.parameters,
+            shared=task.shared_parameters,
+            names=task.parameter_names,
+            joint=vector if trained else None,
         )
 
     def begin(self, iteration: int) -> Matrix:
@@ -297,11 +305,14 @@ class TaskWorkload(Workload):
         self.task.load_state_dict(state)
 
 
-def make_workload(members: Sequence[tuple[Problem, Streams]]) -> Workload:
-    """Return the workload that trains the given seeded instances together."""
+def make_workload(members: Sequence[tuple[Problem, Streams]], *, as_vector: bool = True) -> Workload:
+    """Return the workload that trains the given seeded instances together.
+
+    `as_vector` says that the optimizer treats every number by itself, so that tensors may be joined.
+    """
     problem, streams = members[0]
     if isinstance(problem, VectorProblem):
         return VectorWorkload(type(problem), members)
     if not isinstance(problem, TaskProblem):
         raise MethodError(f"{problem.id} is neither a VectorProblem nor a TaskProblem")
-    return TaskWorkload(problem, problem.start(streams), streams.seed)
+    return TaskWorkload(problem, problem.start(streams), streams.seed, as_vector=as_vector)

@@ -1,18 +1,21 @@
 """Weights as matrices with one row per output filter, and neighbours in memory as one matrix.
 
 The trainer puts the parameters side by side, filters of one length together. What is done to every filter is
-then done to a few matrices instead of every layer: `runs` finds them. Without neighbours each layer is a run.
+then done to a few matrices instead of every layer: `join` finds them. Without neighbours each layer stays alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from mobench.core.flat import memory_order
+from mobench.core.flat import follows, memory_order
+
+Layers = Mapping[int, Tensor]
+"""A tensor for each of several parameters: their weights, or memory for their gradient."""
 
 
 def as_matrix(weight: Tensor) -> Tensor:
@@ -37,60 +40,60 @@ def per_filter(numbers: Tensor, weight: Tensor) -> Tensor:
     return numbers.view(-1, *(1,) * (weight.ndim - 1))
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """Weights that follow each other in memory, as one matrix of filters of one length."""
+class Joined(NamedTuple):
+    """Parameters that follow each other in memory, and what was given of them as one tensor each."""
 
     indices: tuple[int, ...]
-    rows: tuple[int, ...]
-    """The number of filters of each weight."""
-    matrices: tuple[Tensor, ...]
-    """The weights themselves, and what else lies in memory in the same way, e.g. where their gradient goes."""
-
-    @property
-    def alike(self) -> bool:
-        """Whether all weights have one shape."""
-        return len(set(self.rows)) == 1
-
-    def stacked(self) -> tuple[Tensor, ...]:
-        """Return the matrices as layers × filters × length, for weights of one shape."""
-        return tuple(matrix.view(len(self.rows), self.rows[0], -1) for matrix in self.matrices)
+    tensors: tuple[Tensor, ...]
 
 
-def runs(indices: Iterable[int], *layers: Mapping[int, Tensor], alike: bool = False) -> list[Run]:
-    """Return weights as few matrices, in the order of `memory_order`.
+def join(indices: Iterable[int], *given: Layers, by: Callable[[Tensor], object], longest: int = 2**62) -> list[Joined]:
+    """Return layers as few tensors, in the order of `memory_order`.
 
-    Each of `layers` has a tensor for every index, e.g. weights and their gradients. Weights are joined where
-    the tensors of all of them follow each other; with `alike` only those of one shape are.
+    Layers are joined where they follow each other in all of `given`, agree in `by`, and have at most
+    `longest` numbers together.
     """
-    order = memory_order(layers[0], indices)
     groups: list[list[int]] = []
-    for index in order:
-        before = groups[-1][-1] if groups else None
-        if before is not None and all(_follows(layer[before], layer[index], alike) for layer in layers):
+    length = 0
+    for index in memory_order(given[0], indices):
+        size = given[0][index].numel()
+        before = groups[-1][-1] if groups else index
+        if (
+            before != index
+            and length + size <= longest
+            and by(given[0][before]) == by(given[0][index])
+            and all(follows(layers[before], layers[index]) for layers in given)
+        ):
             groups[-1].append(index)
+            length += size
         else:
             groups.append([index])
-    return [_run(group, layers) for group in groups]
+            length = size
+    return [Joined(tuple(group), tuple(_stretched(layers, group) for layers in given)) for group in groups]
 
 
-def _run(group: Sequence[int], layers: Sequence[Mapping[int, Tensor]]) -> Run:
-    rows = tuple(layers[0][index].shape[0] for index in group)
-    joined = []
-    for layer in layers:
-        matrix = as_matrix(layer[group[0]])
-        if len(group) > 1:
-            matrix = matrix.as_strided((sum(rows), matrix.shape[1]), matrix.stride())
-        joined.append(matrix)
-    return Run(tuple(group), rows, tuple(joined))
+def _stretched(layers: Layers, group: list[int]) -> Tensor:
+    """Return the layers of a group as one vector."""
+    first = layers[group[0]]
+    return first.as_strided((sum(layers[index].numel() for index in group),), (1,))
 
 
-def _follows(before: Tensor, after: Tensor, alike: bool) -> bool:
-    """Say whether `after` begins in memory where `before` ends, with filters of the same length."""
-    return (
-        before.untyped_storage().data_ptr() == after.untyped_storage().data_ptr()
-        and before.storage_offset() + before.numel() == after.storage_offset()
-        and before[0].numel() == after[0].numel()
-        and not (alike and before.shape[0] != after.shape[0])
-    )
+def vectors(indices: Iterable[int], *given: Layers, longest: int = 2**62) -> list[Joined]:
+    """Return layers as few vectors."""
+    return join(indices, *given, by=lambda weight: None, longest=longest)
 
+
+def matrices(indices: Iterable[int], *given: Layers) -> list[Joined]:
+    """Return layers as few matrices of filters of one length."""
+    found = join(indices, *given, by=lambda weight: weight[0].numel())
+    return [_shaped(group, (-1, given[0][group.indices[0]][0].numel())) for group in found]
+
+
+def stacks(indices: Iterable[int], *given: Layers) -> list[Joined]:
+    """Return layers as few stacks of matrices of one shape."""
+    found = join(indices, *given, by=lambda weight: (weight.shape[0], weight.numel()))
+    return [_shaped(group, (len(group.indices), given[0][group.indices[0]].shape[0], -1)) for group in found]
+
+
+def _shaped(group: Joined, shape: tuple[int, ...]) -> Joined:
+    return group._replace(tensors=tuple(tensor.view(shape) for tensor in group.tensors))

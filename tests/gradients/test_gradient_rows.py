@@ -232,7 +232,7 @@ def _split(vector: torch.Tensor, parameters):
 
 @pytest.mark.parametrize(("width", "share"), [(512, 0.1), (128, 0.0)])
 def test_extra_memory_of_a_step_with_penalties_is_a_fraction_of_the_parameters(width: int, share: float) -> None:
-    """Counted in bytes that torch allocates, on a network of equal layers: one layer for each closed form, or buckets."""
+    """Counted in bytes that torch allocates, on equal layers: one of them for each closed form, or buckets."""
     layers = [nn.Linear(width, width, bias=False) for _ in range(20)]
     network = nn.Sequential(*layers)
     parameters = list(network.parameters())

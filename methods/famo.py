@@ -12,10 +12,8 @@ from mobench.core.method import Method, Step, Vector
 from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import real
+from mobench.core.trained import Trained
 from mobench.errors import MethodError, NonFiniteError
-
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
-"""Adam's constants in the update of ξ."""
 
 
 @register
@@ -92,10 +90,7 @@ class FAMO(Method):
         self._start(k)
 
     def _start(self, k: int) -> None:
-        self.xi = [0.0] * k
-        self.mean = [0.0] * k
-        self.square = [0.0] * k
-        self.updates = 0
+        self.xi = Trained([0.0] * k, self.lr, decay=self.gamma)
         self.softmax: list[float] = []
         self.bounds: list[float] = []
         self.log_gaps: list[float] = []
@@ -108,8 +103,8 @@ class FAMO(Method):
         self.bounds = [unknown if bound == -math.inf else bound for bound in step.lower_bounds.tolist()]
         gaps = self._gaps(losses)
         step.note(floored=min(gaps) == self.floor)
-        top = max(self.xi)
-        powers = [math.exp(xi - top) for xi in self.xi]
+        top = max(self.xi.values)
+        powers = [math.exp(xi - top) for xi in self.xi.values]
         total = math.fsum(powers)
         self.softmax = [power / total for power in powers]
         self.log_gaps = [math.log(gap) for gap in gaps]
@@ -123,21 +118,10 @@ class FAMO(Method):
         after = [math.log(gap) for gap in self._gaps(losses_after.tolist())]
         delta = [before - now for before, now in zip(self.log_gaps, after, strict=True)]
         average = math.fsum(z * change for z, change in zip(self.softmax, delta, strict=True))
-        self._adam([z * (change - average) for z, change in zip(self.softmax, delta, strict=True)])
+        self.xi.step([z * (change - average) for z, change in zip(self.softmax, delta, strict=True)])
 
     def _gaps(self, losses: list[float]) -> list[float]:
         """Return ℓ_i − b_i, at least `floor`."""
         if not all(map(math.isfinite, losses)):
             raise NonFiniteError(f"famo needs finite losses and got {losses}")
         return [max(loss - bound, self.floor) for loss, bound in zip(losses, self.bounds, strict=True)]
-
-    def _adam(self, gradient: list[float]) -> None:
-        """Take one Adam step on ξ."""
-        self.updates += 1
-        rate = self.lr / (1.0 - BETA1**self.updates)
-        correction = 1.0 - BETA2**self.updates
-        for i, raw in enumerate(gradient):
-            decayed = raw + self.gamma * self.xi[i]
-            self.mean[i] = BETA1 * self.mean[i] + (1.0 - BETA1) * decayed
-            self.square[i] = BETA2 * self.square[i] + (1.0 - BETA2) * decayed * decayed
-            self.xi[i] -= rate * self.mean[i] / (math.sqrt(self.square[i] / correction) + EPSILON)

@@ -10,7 +10,6 @@ from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import register
 from mobench.core.settings import choice
-from mobench.errors import NonFiniteError
 from mobench.solvers import min_norm_point
 
 SMALLEST_LOSS = 1e-8
@@ -82,8 +81,5 @@ class MGDA(Method):
             norms = np.sqrt(np.diagonal(step.gram))
             divisors = np.where(norms > 0.0, norms, 1.0)
         if self.normalization in ("loss", "loss+"):
-            if not np.isfinite(step.losses).all():
-                raise NonFiniteError(f"mgda needs finite losses and got {step.losses.tolist()}")
-            bounds = np.where(np.isneginf(step.lower_bounds), 0.0, step.lower_bounds)
-            divisors = divisors * np.maximum(step.losses - bounds, SMALLEST_LOSS)
+            divisors = divisors * step.gaps(SMALLEST_LOSS)
         return divisors

@@ -12,7 +12,7 @@ from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Matrix, Method, Step
 from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 from mobench.core.registry import register
-from mobench.core.settings import choice, real, reals
+from mobench.core.settings import choice, one_each, real, reals
 from mobench.errors import MethodError, UserError
 from mobench.solvers import project_primary
 
@@ -140,11 +140,7 @@ class PCD(Method):
 
     def reset(self, k: int, rng: np.random.Generator) -> None:
         super().reset(k, rng)
-        if isinstance(self.tau, tuple) and len(self.tau) != k - 1:
-            raise UserError(
-                f"pcd.tau={list(self.tau)} has {len(self.tau)} values for {k - 1} secondary objectives; "
-                "pcd.tau takes one number for all, or one for each"
-            )
+        one_each("pcd.tau", self.tau, k - 1, "secondary objectives")
         self._start(k)
 
     def _start(self, k: int) -> None:

@@ -29,6 +29,10 @@ class UserError(Exception):
     """A mistake in the input. The command line prints the message alone and exits with 2."""
 
 
+class MissingDataError(UserError):
+    """Data that is not here and could not be fetched; the message says how to get it."""
+
+
 class NonFiniteError(ValueError):
     """A loss, gradient or weight is NaN or infinite; the message says which and where."""
 

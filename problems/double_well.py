@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 
 from mobench.core.about import Formula
@@ -33,6 +35,7 @@ class DoubleWell(VectorProblem):
     """
 
     id = "double-well@1"
+    training: ClassVar = {"optimizer": "sgd", "lr": 0.05, "steps": 500}
     title = "Double wells"
     formulas = (
         Formula(

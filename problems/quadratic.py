@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -35,6 +37,7 @@ class Quadratic(VectorProblem):
     """
 
     id = "quadratic@1"
+    training: ClassVar = {"optimizer": "adam", "lr": 0.01, "schedule": "cosine", "steps": 2000}
     title = "Rescaled quadratic"
     formulas = (
         Formula(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import torch
 
@@ -29,6 +31,7 @@ class RandomGradients(VectorProblem):
     """
 
     id = "random-gradients@1"
+    training: ClassVar = {"optimizer": "sgd", "lr": 0.0, "steps": 51}
     title = "Random gradients"
     formulas = (
         Formula(

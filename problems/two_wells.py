@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 
@@ -33,6 +34,7 @@ class TwoWells(VectorProblem):
     """
 
     id = "two-wells@1"
+    training: ClassVar = {"optimizer": "adam", "lr": 0.01, "steps": 3000}
     title = "Two wells in the plane"
     formulas = (
         Formula(r"L_1(x, y) = \frac{(x^2 - 4)^2}{4} + \frac{y^2}{2}", "Primary"),

@@ -156,4 +156,4 @@ def _block(piece: str) -> Block:
 
 def spelled(value: Any) -> str:
     """Return a value as it is written after `key=`."""
-    return "–" if value is None else spelled_value(value).strip('"')
+    return "none" if value is None else spelled_value(value).strip('"')

@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from mobench.core.registry import methods, problems
@@ -18,31 +19,56 @@ Row = Mapping[Any, Any]
 """One line of the results table."""
 
 
-def reproduce_commands(suite: Suite, configurations: Sequence[Row], seeds: Iterable[int]) -> list[str]:
+def reproduce_commands(
+    suite: Suite, configurations: Sequence[Row], seeds: Iterable[int], plugins: Sequence[str] = ()
+) -> list[str]:
     """Return the commands that run these configurations of one method on one problem instance; usually one.
 
     Settings are spelled out where the suite names them or where they are not the default. Configurations that
-    are all combinations of their settings' values are one sweep; others need a command each.
+    are all combinations of their settings' values are one sweep; others need a command each. Files of the user's own,
+    the suite's and those of `plugins`, are named as seen from the folder in which the site is built.
     """
     wanted = list(seeds)
     varied = _varied(configurations)
     if len(configurations) > 1 and math.prod(len(values) for values in varied.values()) != len(configurations):
-        return [_command(suite, row, {}, wanted) for row in configurations]
-    return [_command(suite, configurations[0], varied, wanted)]
+        return [_command(suite, row, {}, wanted, plugins) for row in configurations]
+    return [_command(suite, configurations[0], varied, wanted, plugins)]
 
 
-def _command(suite: Suite, row: Row, varied: Mapping[str, list[Any]], seeds: Sequence[int]) -> str:
+def _command(
+    suite: Suite, row: Row, varied: Mapping[str, list[Any]], seeds: Sequence[int], plugins: Sequence[str]
+) -> str:
     method, problem = str(row["method"]), str(row["problem"])
-    name = suite.name if suite.name in suite_files() else f"{suite.name}.yaml"
-    words = [f"suite={name}", f"profile={suite.profile}", f"methods={method}", f"problems={problem}"]
+    words = [*_suite(suite, problem), f"methods={method}"]
     words += _settings("problems", problem, row, varied, suite.problems, problems())
     words += _settings("methods", method, row, varied, suite.methods, methods())
     words += _training(suite, row)
     words.append(f"seeds={spelled_value([int(seed) for seed in seeds])}")
-    known = methods().get(method)
-    if known is None or not known.__module__.startswith("mobench.methods."):
-        words.append("plugins=PLUGIN.py")
+    if not (_ships(methods().get(method)) and _ships(problems().get(problem))):
+        words.append(f"plugins={','.join(map(_seen_from_here, plugins)) or 'PLUGIN.py'}")
     return shlex.join(["mobench", "run", *words])
+
+
+def _suite(suite: Suite, problem: str) -> list[str]:
+    """Return the words that name the suite and the problem; a problem may have been run without a suite."""
+    if suite.name in suite_files():
+        name = suite.name
+    elif suite.file:
+        name = _seen_from_here(suite.file)
+    else:
+        return [f"problem={problem}"]
+    return [f"suite={name}", f"profile={suite.profile}", f"problems={problem}"]
+
+
+def _ships(plugin: type[Any] | None) -> bool:
+    """Say whether a method or problem ships with mobench."""
+    return plugin is not None and plugin.__module__.startswith(("mobench.methods.", "mobench.problems."))
+
+
+def _seen_from_here(path: str) -> str:
+    """Return a path relative to the current folder; of one outside of it only the name, since sites are public."""
+    file = Path(path).resolve()
+    return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else file.name
 
 
 def _varied(configurations: Sequence[Row]) -> dict[str, list[Any]]:
@@ -86,11 +112,11 @@ def _settings(
 
 def _training(suite: Suite, row: Row) -> list[str]:
     """Return the training settings in which the run differs from the suite."""
-    planned = Training(**suite.training).configuration()
+    planned = {f"{OF_TRAINING}{name}": value for name, value in Training(**suite.training).configuration().items()}
     return [
-        f"training.{setting}={spelled_value(row[f'training.{setting}'])}"
-        for setting, value in planned.items()
-        if f"training.{setting}" in row and row[f"training.{setting}"] != value
+        f"{column}={spelled_value(row[column])}"
+        for column in map(str, row)
+        if column.startswith(OF_TRAINING) and not _missing(row[column]) and row[column] != planned.get(column)
     ]
 
 

@@ -12,7 +12,6 @@ from mobench.scoring.contenders import spelled as spelled_setting
 from mobench.scoring.indicators.intervals import interval
 
 from .commands import reproduce_commands
-from .measures import EXPLANATIONS
 from .suite_numbers import Number, SuiteNumbers, spelled
 
 SHOWN_ERROR = 400
@@ -44,7 +43,7 @@ def _detail(
         "contender": contender,
         "instance": numbers.instances[instance],
         "suite": numbers.results.suite.name,
-        "profile": numbers.results.suite.profile,
+        "profile": numbers.results.profile,
         "runs": [
             {
                 "seed": int(run["seed"]),
@@ -63,7 +62,9 @@ def _detail(
             str(position): _measure(numbers, position, entry, metrics[position])
             | {
                 "configuration": None if entry.configuration is None else places[entry.configuration],
-                "commands": reproduce_commands(numbers.results.suite, _rows(entry, firsts), seeds),
+                "commands": reproduce_commands(
+                    numbers.results.suite, _rows(entry, firsts), seeds, numbers.results.plugins
+                ),
             }
             for position, entry in found.items()
         },
@@ -78,7 +79,7 @@ def _measure(numbers: SuiteNumbers, position: int, entry: Number, metrics: list[
         "label": measure.label,
         "metric": measure.metric,
         "unit": measure.unit,
-        "how": EXPLANATIONS[measure.kind],
+        "how": measure.how,
         "text": f"{mean} {ends}".strip(),
         "missing": entry.missing,
         "values": [[seed, value / measure.unit] for seed, value in sorted(entry.values.items())],

@@ -22,16 +22,13 @@ FILES = ("results.parquet", "results.csv", "results.json", "schema.json")
 
 
 def all_runs(results: Iterable[SuiteResults]) -> pd.DataFrame:
-    """Return one table of all runs; a run that two suites share has a row in each."""
-    parts = [
-        found.table.assign(suite=found.suite.name, profile=found.suite.profile).dropna(axis=1, how="all")
-        for found in results
-    ]
+    """Return one table of all runs; a run that two experiments share has a row in each."""
+    parts = [found.named.dropna(axis=1, how="all") for found in results]
     table = pd.concat(parts, ignore_index=True).copy()  # in one piece, or pandas warns of new columns
     for column in ("failed_at_step", "error"):
         if column not in table:
             table[column] = None
-    front = ["suite", "profile", "contender", "instance_label", "submitted"]
+    front = ["suite", "profile", "experiment", "contender", "instance_label", "submitted"]
     return table[[*(name for name in front if name in table), *(name for name in table if name not in front)]]
 
 

@@ -56,7 +56,7 @@ def _card(view: SuiteView) -> dict[str, object]:
         "href": view.href,
         "title": suite.title,
         "suite": suite.name,
-        "profile": suite.profile,
+        "profile": view.results.profile,
         "runs": len(view.results.table),
         "planned": view.results.planned,
         "failed": view.results.failed,

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from mobench.core.metric import Direction, Metric
 from mobench.scoring.selection import Criterion
+from mobench.scoring.selection_words import how_selected
 from mobench.scoring.suite_results import SuiteResults
 
 HYPERVOLUME = "hypervolume"
 
 EXPLANATIONS = {
-    "selected": "the configuration selected on validation data, measured on test data",
     "best": "the best configuration of the sweep; chosen on the number shown, so a longer sweep has an advantage",
     "mean": "the mean over the sweep; neither direction is better",
     "front": "the volume that all configurations of the sweep dominate together, in the problem's frozen bounds",
@@ -26,19 +26,35 @@ class Measure:
     label: str
     metric: str
     kind: str
-    """A key of `EXPLANATIONS`."""
+    """`selected`, or a key of `EXPLANATIONS`."""
     best: Direction | None
     criterion: Criterion | None = None
     """How the configuration is chosen, where one is."""
     unit: float = 1.0
     decimals: int | None = None
+    selection: str = ""
+    """How a configuration was selected, where one was."""
+
+    @property
+    def how(self) -> str:
+        """How many configurations become one number."""
+        return self.selection or EXPLANATIONS[self.kind]
 
 
 def measures_of(results: SuiteResults) -> list[Measure]:
     """Return what the suite's table shows, the most important first: what it selects, its front, its metrics."""
     table = results.table
     chosen = [
-        Measure(row.label, row.criterion.value, "selected", row.criterion.best, row.criterion, row.unit, row.decimals)
+        Measure(
+            row.label,
+            row.criterion.value,
+            "selected",
+            row.criterion.best,
+            row.criterion,
+            row.unit,
+            row.decimals,
+            _selection(results, row.criterion),
+        )
         for row in results.selected_rows
         if {row.criterion.value, row.criterion.select} <= set(table.columns)
     ]
@@ -48,6 +64,15 @@ def measures_of(results: SuiteResults) -> list[Measure]:
         _plain(results.metrics[metric]) for metric in results.suite.metrics if metric not in shown and metric in table
     ]
     return chosen + front + plain if chosen else plain + front
+
+
+def _selection(results: SuiteResults, criterion: Criterion) -> str:
+    """Say how the criterion selected, for each problem instance where that differs."""
+    found: dict[str, None] = {}
+    for instance, runs in results.table.groupby("instance", sort=False):
+        tried = int(runs.groupby("contender")["configuration"].nunique().max())
+        found[how_selected([criterion], results.problems[str(instance)], tried)] = None
+    return "; or ".join(found)
 
 
 def _plain(metric: Metric) -> Measure:

@@ -23,6 +23,6 @@ def file_stem(name: str) -> str:
     return f"{kept or 'name'}.{hashlib.sha256(name.encode()).hexdigest()[:10]}"
 
 
-def suite_stem(suite: str, profile: str) -> str:
-    """Return the stem of everything that belongs to a suite under a profile."""
-    return f"{file_stem(suite)}.{file_stem(profile)}"
+def suite_stem(suite: str, profile: str, differs: str = "") -> str:
+    """Return the stem of everything that belongs to a suite under a profile, or to an experiment that differs."""
+    return ".".join(file_stem(name) for name in (suite, profile, differs) if name)

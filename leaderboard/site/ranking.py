@@ -47,11 +47,14 @@ class Ranking:
 
 
 def fullest_profiles(results: Iterable[SuiteResults]) -> list[SuiteResults]:
-    """Return one profile of each suite, the one with most runs: results of different profiles never meet."""
+    """Return one experiment of each suite, since results of different experiments never meet.
+
+    It is the one with most runs: of those that are a profile as it is, or else of all.
+    """
     chosen: dict[str, SuiteResults] = {}
     for found in results:
         other = chosen.get(found.suite.name)
-        if other is None or len(found.table) > len(other.table):
+        if other is None or (not found.differs, len(found.table)) > (not other.differs, len(other.table)):
             chosen[found.suite.name] = found
     return list(chosen.values())
 

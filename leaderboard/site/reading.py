@@ -1,4 +1,4 @@
-"""The results of every suite and profile, read once."""
+"""The results of every experiment, read once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from mobench.planning.suite import load_suite
+from mobench.scoring.experiments import ExperimentRuns, experiments_of
 from mobench.scoring.reading import suite_of
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import DamagedRecordError, Store
@@ -17,7 +18,10 @@ from .submissions import Submitted, with_submissions
 def read_results(
     store: Store, submissions: Mapping[tuple[str, str], list[Submitted]], warn: Callable[[str], None]
 ) -> Iterator[SuiteResults]:
-    """Yield the results of every suite and profile that has at least one run, stored or sent in."""
+    """Yield the results of every experiment that has at least one run, stored or sent in.
+
+    What was sent in is the suite's own experiment: anything else is refused before.
+    """
 
     def on_damage(damage: DamagedRecordError) -> None:
         warn(f"warning: {damage}")
@@ -26,17 +30,28 @@ def read_results(
     for name, profile in sorted({*stored, *submissions}):
         manifest = stored.get((name, profile))
         suite = load_suite(name, profile) if manifest is None else suite_of(manifest)
-        ids = frozenset(manifest.runs if manifest is not None else ())
-        parts = submissions.get((name, profile), [])
-        records, by = with_submissions(partial(store.records, ids, on_damage=on_damage), parts)
-        planned = len(ids) + sum(len(part.records) for part in parts)
-        found = SuiteResults.read(suite, records, planned=planned, submitted=by)
-        for method in (method for part in parts for method, who in part.by.items() if by.get(method) != who):
-            warn(f"left out: submitted runs of {method} in {name} ({profile}), which has runs of its own there")
-        if len(found.table):
-            yield found
+        reader = partial(store.records, on_damage=lambda damage: None)
+        experiments = experiments_of(suite, manifest, reader) if manifest is not None else []
+        if not experiments or experiments[0].differs:
+            experiments.insert(0, ExperimentRuns("", frozenset()))
+        for experiment in experiments:
+            parts = [] if experiment.differs else submissions.get((name, profile), [])
+            records, by = with_submissions(partial(store.records, experiment.runs, on_damage=on_damage), parts)
+            planned = len(experiment.runs) + sum(len(part.records) for part in parts)
+            found = SuiteResults.read(
+                suite,
+                records,
+                planned=planned,
+                differs=experiment.differs,
+                plugins=() if manifest is None else manifest.plugins,
+                submitted=by,
+            )
+            for method in (method for part in parts for method, who in part.by.items() if by.get(method) != who):
+                warn(f"left out: submitted runs of {method} in {name} ({profile}), which has runs of its own there")
+            if len(found.table):
+                yield found
 
 
 def stem_of(results: SuiteResults) -> str:
-    """Return the stem of a suite's files."""
-    return suite_stem(results.suite.name, results.suite.profile)
+    """Return the stem of an experiment's files."""
+    return suite_stem(results.suite.name, results.suite.profile, results.differs)

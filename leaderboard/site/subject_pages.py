@@ -95,7 +95,7 @@ def _heading(view: SuiteView) -> dict[str, Any]:
         "href": view.href,
         "title": suite.title,
         "suite": suite.name,
-        "profile": suite.profile,
+        "profile": view.results.profile,
         "stem": stem_of(view.results).replace(".", "-"),
     }
 
@@ -121,7 +121,7 @@ def _method_costs(views: Sequence[SuiteView], method: str) -> Iterator[list[Plai
         runs = view.results.table[view.results.table["method"] == method]
         for problem, of_problem in runs[runs["status"] == "done"].groupby("problem_label", sort=True):
             yield [
-                PlainCell(f"{suite.name} ({suite.profile})"),
+                PlainCell(f"{suite.name} ({view.results.profile})"),
                 PlainCell(str(problem)),
                 PlainCell(str(len(of_problem)), str(len(of_problem))),
                 *map(_spread, spreads(of_problem)),

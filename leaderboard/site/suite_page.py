@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mobench.reporting.sheet import Sheet
-from mobench.reporting.sheets import pivot_sheets, published_sheet
+from mobench.reporting.sheets import claims_sheet, pivot_sheets, published_sheet
 from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
@@ -24,7 +24,7 @@ def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]
         "suite.html",
         view.href,
         suite.title,
-        suite={"name": suite.name, "profile": suite.profile, "about": suite.about.strip()},
+        suite={"name": suite.name, "profile": results.profile, "about": suite.about.strip()},
         facts=_facts(view),
         table=table,
         ranking=view.ranking,
@@ -50,11 +50,12 @@ def _facts(view: SuiteView) -> str:
 
 
 def _sheets(results: SuiteResults) -> list[Sheet]:
-    """Return published numbers beside ours, and the tables that the suite asks for."""
+    """Return published numbers beside ours, claims, and the tables that the suite asks for."""
     if not len(results.done):
         return []
     published = [published_sheet(results.published)] if results.published else []
-    return [*published, *pivot_sheets(results)]
+    claims = [claims_sheet(results.claims)] if results.claims else []
+    return [*published, *claims, *pivot_sheets(results)]
 
 
 def _shown(sheet: Sheet) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, number, spelled_number
 
 from .contender_links import ContenderLink
-from .measures import EXPLANATIONS, Measure
+from .measures import Measure
 from .reading import stem_of
 from .suite_numbers import Number, SuiteNumbers, spelled
 
@@ -139,7 +139,7 @@ def problems_table(numbers: SuiteNumbers, link: ContenderLink, contender: str) -
     stem = stem_of(numbers.results).replace(".", "-")
     return NumberTable(
         f"{stem}-{numbers.results.order.index(contender)}",
-        f"{link.name} in {suite.title} ({suite.name}, profile {suite.profile})",
+        f"{link.name} in {suite.title} ({suite.name}, profile {numbers.results.profile})",
         f"data/{stem_of(numbers.results)}/",
         [_column(numbers, at) for at in positions],
         rows,
@@ -223,8 +223,8 @@ def _shortener(numbers: SuiteNumbers, instances: Sequence[str]) -> Callable[[str
 def _notes(numbers: SuiteNumbers, positions: Sequence[int]) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for position in positions:
-        kinds.setdefault(numbers.measures[position].kind, []).append(numbers.measures[position].label)
-    notes = [f"{', '.join(labels)}: {EXPLANATIONS[kind]}." for kind, labels in kinds.items()]
+        kinds.setdefault(numbers.measures[position].how, []).append(numbers.measures[position].label)
+    notes = [f"{', '.join(labels)}: {how}." for how, labels in kinds.items()]
     if any(entry.spread[1] is not None for entry in numbers.entries.values() if not entry.failed):
         notes += [INTERVALS, MARKED.replace("Bold", "Shaded")]
     else:

@@ -14,6 +14,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, ClassVar, Self
 
+from mobench.cli.project_file import PER_RUN, project_defaults
 from mobench.core.settings import Configurable, Setting, text
 from mobench.errors import UserError, unknown
 from mobench.planning.overrides import read_value
@@ -87,9 +88,21 @@ class Command(Configurable, ABC):
                 others[key] = typed
             else:
                 raise unknown("key", key, [*keys, *cls.sections])
-        command = cls(**values)
+        command = cls(**{**cls._from_project(), **values})
         command.others = others
         return command
+
+    @classmethod
+    def _from_project(cls) -> dict[str, Any]:
+        """Return what `mobench.toml` in the working folder says of this command's keys."""
+        lasting = {key: setting for key, setting in commands()["run"].typed().items() if key not in PER_RUN}
+        keys = cls.keys()
+        return {keys[key]: value for key, value in project_defaults(cls.typed(), lasting).items()}
+
+    @classmethod
+    def typed(cls) -> dict[str, Setting]:
+        """Return the setting of every key, as it is typed."""
+        return {key: cls.settings[name] for key, name in cls.keys().items()}
 
     @classmethod
     def _word(cls, argument: str, values: Mapping[str, Any]) -> str:
@@ -102,7 +115,7 @@ class Command(Configurable, ABC):
     @classmethod
     def _flag(cls, argument: str) -> str:
         """Return the key of `--flag`."""
-        known = {key: cls.settings[name] for key, name in cls.keys().items()}
+        known = cls.typed()
         flags = [key for key, setting in known.items() if setting.kind == "flag"]
         key = argument[2:].partition("=")[0].replace("-", "_")
         if key in known and (key not in flags or "=" in argument):

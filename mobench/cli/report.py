@@ -11,7 +11,6 @@ from mobench.core.settings import choice, text
 from mobench.errors import UserError
 
 if TYPE_CHECKING:
-    from mobench.planning.suite import Suite
     from mobench.scoring.suite_results import SuiteResults
     from mobench.store.folder import Store
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 class Report(Command):
     """Write a suite's results as a page with tables and plots.
 
+    Every experiment has a report of its own, in a folder that names what differs from the suite's profile.
     A report is report.md, every table as .csv and .tex, every plot as .svg and .png with its data as .csv.
     """
 
@@ -51,11 +51,17 @@ class Report(Command):
         suites = stored_suites(manifests, files)
         refuse_mistakes(suites)
         # Everything is made before anything is written: a mistake leaves no half of a report.
-        places = _folders(suites, root, self.out, self.selection)
-        reports = [
-            (place, _files(read_stored(store, suite, manifest, selection=self.selection), root))
-            for place, suite, manifest in zip(places, suites, manifests, strict=True)
+        found = [
+            results
+            for suite, manifest in zip(suites, manifests, strict=True)
+            for results in read_stored(store, suite, manifest, selection=self.selection)
         ]
+        if any(len(results.done) for results in found if len(results.table)):
+            for results in [results for results in found if not len(results.table) or not len(results.done)]:
+                print(f"{results.suite.name}, profile {results.profile}: no run finished, so there is no report")
+                found.remove(results)
+        places = _folders(found, root, self.out)
+        reports = [(place, _files(results, root)) for place, results in zip(places, found, strict=True)]
         for place, content in reports:
             try:
                 for name, text in content.items():
@@ -90,13 +96,19 @@ def _stored_files(parts: dict[str, str], profile: str | None, store: Store) -> t
     return files, meant
 
 
-def _folders(suites: list[Suite], root: Path, out: str | None, selection: str) -> list[Path]:
-    """Return where each report goes; the folder says where configurations were selected on test data."""
-    mark = "" if selection == "validation" else f".selected-on-{selection}"
-    if out is not None and len(suites) == 1:
+def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Path]:
+    """Return where each report goes; the folder says what differs, and whether test data selected configurations."""
+    from mobench.reporting.sheet import file_name
+
+    if out is not None and len(found) == 1:
         return [Path(out)]
     base = root / "report" if out is None else Path(out)
-    return [base / f"{suite.name}.{suite.profile}{mark}" for suite in suites]
+    folders = []
+    for results in found:
+        marks = [f"selected-on-{results.selection}"] if results.selection != "validation" else []
+        differs = [file_name(results.differs)] if results.differs else []
+        folders.append(base / ".".join([results.suite.name, results.suite.profile, *differs, *marks]))
+    return folders
 
 
 def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
@@ -107,5 +119,5 @@ def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
     if not len(results.table) or not len(results.done):
         state = f"all {len(results.table)} stored runs failed" if len(results.table) else "no run is stored yet"
         hint = f"; `mobench results suite={suite.name} --failed` says why" if len(results.table) else ""
-        raise UserError(f"results={root}: {suite.name}, profile {suite.profile}: {state}{hint}")
+        raise UserError(f"results={root}: {suite.name}, profile {results.profile}: {state}{hint}")
     return report_files(results, draw_plots(suite.plots, results))

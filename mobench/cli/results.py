@@ -38,7 +38,7 @@ class Results(Command):
     view: str | None = choice(
         None,
         ("runs", "scores", "budget"),
-        meaning="runs: a row per run; scores: a row per problem and method; "
+        meaning="runs: a row per run and experiment; scores: a row per problem and method; "
         "budget: expected hypervolume after m configurations",
     )
     out: str | None = text(None, meaning="write to this file; parquet needs one", shown="FILE")
@@ -55,7 +55,7 @@ class Results(Command):
         if self.format == "parquet" and self.out is None:
             raise UserError("format=parquet is a binary file; say where with out=FILE")
         from mobench.core.registry import load_plugins
-        from mobench.scoring.reading import read_stored, stored_suites
+        from mobench.scoring.reading import memberships, read_stored, stored_suites
         from mobench.store.folder import Store
 
         load_plugins(self.plugins)
@@ -63,19 +63,21 @@ class Results(Command):
         manifests = store.find_manifests(files or None, self.profile)
         plain = self.format == "table" and self.out is None and not self.failed
         view = self.view or ("tables" if plain and manifests else "runs")
-        if view == "runs":
-            return self._runs(store, {id_ for manifest in manifests for id_ in manifest.runs} if files else None)
         suites = stored_suites(manifests, files)
+        if view == "runs":
+            ids = {id_ for manifest in manifests for id_ in manifest.runs} if files or self.profile else None
+            return self._runs(store, ids, memberships(store, suites, manifests))
         refuse_mistakes(suites)
         found = [
-            read_stored(store, suite, manifest, on_damage=_warn)
+            results
             for suite, manifest in zip(suites, manifests, strict=True)
+            for results in read_stored(store, suite, manifest, on_damage=_warn)
         ]
         if view == "tables":
             return _print_tables(found)
         return self._scores(found)
 
-    def _runs(self, store: Store, ids: set[str] | None) -> int:
+    def _runs(self, store: Store, ids: set[str] | None, experiments: pd.DataFrame) -> int:
         from mobench.scoring.results_table import results_table
 
         table = results_table(store.records(ids, on_damage=_warn))
@@ -86,7 +88,8 @@ class Results(Command):
             table = table[table["status"] == "failed"]
             if self.format == "table":
                 return _print_failed(table)
-        return _write(table, self.format, self.out)
+        named = experiments.merge(table, on="id", how="right")
+        return _write(named, self.format, self.out)
 
     def _scores(self, suites: Iterable[SuiteResults]) -> int:
         import pandas as pd
@@ -94,8 +97,12 @@ class Results(Command):
         from mobench.scoring.scores import budget_curves, instance_scores
 
         scored = instance_scores if self.view == "scores" else budget_curves
-        parts = [scored(found).assign(suite=found.suite.name, profile=found.suite.profile) for found in suites]
-        return _write(pd.concat(parts, ignore_index=True), self.format, self.out)
+        parts = [
+            scored(found).assign(suite=found.suite.name, profile=found.suite.profile, experiment=found.differs)
+            for found in suites
+            if len(found.table)
+        ]
+        return _write(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(), self.format, self.out)
 
 
 def _warn(damage: UserError) -> None:

@@ -42,11 +42,13 @@ class Run(Command, Resources):
   mobench run suite=escape
   mobench run suite=escape methods=pcd,mgda seeds=3 methods.pcd.tau=[0.01,0.1] jobs=2
   mobench run suite=synthetic plugins=my_method.py methods=+my-method
+  mobench run problem=two-wells methods=pcd,mgda training.steps=500
   mobench run --dry-run suite=plane training.lr=0.02 results=elsewhere
 """
 
     suite: list[str] = SUITES
     profile: str | None = text(None, meaning="one of the suite's profiles", shown="NAME")
+    problem: list[str] = names(meaning="problems to run without a suite, by all methods or methods=A,B", shown="P[,Q]")
     methods: list[str] = names(meaning="only these methods; +A adds one to the suite's own", shown="A,B")
     problems: list[str] = names(meaning="only these problems; +P adds one to the suite's own", shown="P,Q")
     seeds: Any = SEEDS
@@ -66,9 +68,12 @@ class Run(Command, Resources):
     def execute(self) -> int:
         from mobench.planning.suite import load_suites, suite_files
 
-        if not self.suite:
-            raise UserError(f"suite=NAME is missing; suites: {', '.join(suite_files())}")
-        suites = load_suites(self.suite, self.profile)
+        if not self.suite and not self.problem:
+            raise UserError(f"suite=NAME is missing, or problem=NAME; suites: {', '.join(suite_files())}")
+        if self.problem and (self.suite or self.profile):
+            given = f"suite={','.join(self.suite)}" if self.suite else f"profile={self.profile}"
+            raise UserError(f"problem={','.join(self.problem)} runs without a suite; leave {given} out")
+        suites = load_suites(self.suite, self.profile, self.device)
         self.check()
         self.export()
         if self.jobs and not self.dry_run:
@@ -77,13 +82,14 @@ class Run(Command, Resources):
             fork_server.start()  # loads torch while the plan is made
         from mobench.core.registry import load_plugins
         from mobench.planning.plan import make_plan
+        from mobench.planning.problem_suite import suite_of_problem
 
         plugins = [str(Path(path).resolve()) for path in self.plugins]
         load_plugins(plugins)
+        suites += [suite_of_problem(name) for name in self.problem]
         refuse_mistakes(suites, entries=True)
         plans = [make_plan(suite, self.overrides) for suite in suites]
-        for remark in {plan.suite.remark for plan in plans if plan.suite.remark}:
-            print(remark)
+        _print_remarks(plans)
         return _dry_run(plans, self) if self.dry_run else _run(plans, self, plugins)
 
     @property
@@ -93,11 +99,16 @@ class Run(Command, Resources):
         return {**self.others, **{key: value for key, value in whole.items() if value}}
 
 
+def _print_remarks(plans: Sequence[Plan]) -> None:
+    for remark in dict.fromkeys(plan.suite.remark for plan in plans if plan.suite.remark):
+        print(remark)
+
+
 def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     from rich.console import Console
 
-    from mobench.core.spec import hash_of
-    from mobench.planning.plan import expected_work, make_groups
+    from mobench.planning.data import with_data
+    from mobench.planning.plan import expected_work, make_groups, make_plan
     from mobench.reporting.terminal import print_results
     from mobench.running.executor import execute as execute_groups
     from mobench.running.progress import Progress
@@ -107,15 +118,17 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     console = Console(highlight=False)
     root = Path(asked.results)
     store = Store(root)
+    todo = partial(store.pending, retry_failed=asked.retry == "failed")
+    ready = with_data(plans, lambda plan: todo(plan.specs), partial(make_plan, overrides=asked.overrides))
+    _print_remarks([plan for plan in ready if plan not in plans])
+    plans = ready
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     limits = {spec.id: plan.suite.time_limit for plan in plans for spec in plan.specs}
     warn = partial(_warn, console)
-    pending = store.pending(specs.values(), retry_failed=asked.retry == "failed", on_damage=warn)
+    pending = todo(specs.values(), on_damage=warn)
     console.print(f"{len(specs)} runs: {len(specs) - len(pending)} stored, {len(pending)} to do, results in {root}")
-    for spec in {hash_of([spec.problem, spec.problem_settings]): spec for spec in pending}.values():
-        spec.build_problem().prepare()
     for plan in plans:
-        store.add_manifest(plan.suite, [spec.id for spec in plan.specs])
+        store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base, plugins)
     groups = make_groups(pending)
     weights = [expected_work(group) for group in groups]
     with Progress(console, total=len(pending), quiet=asked.quiet, work=sum(weights)) as progress:
@@ -139,6 +152,7 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
             plan.suite,
             partial(store.records, [spec.id for spec in plan.specs], on_damage=warn),
             planned=len(plan.specs),
+            differs=plan.differs,
         )
         print_results(console, results)
         failed += results.failed

@@ -9,6 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from mobench.cli.command import Command, names
+from mobench.core.resources import resources
 from mobench.core.settings import integer, text
 from mobench.errors import UserError
 
@@ -58,6 +59,9 @@ class Verify(Command):
         if not paths:
             print(f"{folder} holds no bundle.")
             return 0
+        here = resources()
+        here.data_download = "false"  # what others send in does not decide what is fetched
+        here.export()
         seed = secrets.randbelow(10**6) if self.seed is None else self.seed
         return _verify(paths, self.sample, seed, files)
 

@@ -7,6 +7,7 @@ from mobench.core.metric import NON_NEGATIVE, Metric
 IDENTITY = {
     "suite": "the suite that the run belongs to",
     "profile": "the suite's profile; results of different profiles are never compared",
+    "experiment": "what differs from the suite's profile; empty where nothing does",
     "id": "the run: the sha256 of its spec; `mobench show ID` prints it",
     "problem": "name and version of the problem",
     "method": "name of the method",
@@ -26,7 +27,24 @@ IDENTITY = {
 _SHARED = "wall-clock time of a step: the method's own, and an equal share of what its group did together"
 _INSIDE = "the part of a step's time that is spent inside the method"
 _WORST = "mean cosine of the update with the gradient of the worst served secondary"
+_STOPPED = (
+    "norm of the shortest convex combination of the gradients at the end; 0 where the point is Pareto stationary, "
+    "as in a conflict equilibrium, whose largest gradient is not 0"
+)
+AT_THE_END = (
+    Metric(
+        "primary_gradient_norm", "‖∇L₁‖ at the end", "", "min", NON_NEGATIVE,
+        "norm of the primary objective's gradient at the end",
+    ),
+    Metric(
+        "cms_residual", "largest gradient norm at the end", "", "min", NON_NEGATIVE,
+        "largest gradient norm of all objectives at the end; 0 where every objective is stationary",
+    ),
+    Metric("pareto_residual", "Pareto residual at the end", "", "min", NON_NEGATIVE, _STOPPED),
+)  # fmt: skip
+"""What the Gram matrix at the end of a run says; of a network, that of one batch which is not trained on."""
 MEASURED = (
+    *AT_THE_END,
     Metric("secondary_progress", "secondary progress", "", "max", (-1.0, 1.0), _WORST),
     Metric("seconds", "time", "s", "min", NON_NEGATIVE, "wall-clock time of the run"),
     Metric("seconds_per_step", "time per step", "s", "min", NON_NEGATIVE, _SHARED),
@@ -38,3 +56,6 @@ MEASURED = (
     Metric("failed_at_step", "failed at step", "", None, NON_NEGATIVE, "the step at which the run failed"),
 )
 """What the engine measures of every run, whatever its problem."""
+
+AMONG_METRICS = frozenset({"secondary_progress", *(metric.name for metric in AT_THE_END)})
+"""Those of them that a record holds among the problem's own metrics; an earlier record may lack some."""

@@ -69,7 +69,7 @@ class Step:
 
     __slots__ = (
         "_gram", "_held_out", "_source", "gradient_seconds", "iteration", "losses", "lower_bounds", "notes",
-        "total_steps",
+        "thresholds", "total_steps",
     )  # fmt: skip
 
     def __init__(
@@ -80,11 +80,14 @@ class Step:
         iteration: int = 0,
         total_steps: int | None = None,
         held_out: Callable[[], Step | None] | None = None,
+        thresholds: Vector | None = None,
     ) -> None:
         self.losses = losses
         """The K objective values (float64), the primary first."""
         self.lower_bounds = np.full(len(losses), -np.inf) if lower_bounds is None else lower_bounds
         """A lower bound of each objective, `-inf` where none is known."""
+        self.thresholds = thresholds
+        """The losses to get below, as the problem states them (NaN: not for this objective), or None."""
         self.iteration = iteration
         """How many steps of this run came before."""
         self.total_steps = total_steps
@@ -167,6 +170,14 @@ class Step:
         """Time spent on all that the method read, the held-out batch included."""
         held_out = self._held_out
         return self.gradient_seconds + (held_out.gradient_seconds if isinstance(held_out, Step) else 0.0)
+
+    def gaps(self, least: float) -> Vector:
+        """Return how far each loss is above its lower bound, at least `least`; where no bound is known, above 0."""
+        losses = self.losses
+        if not np.isfinite(losses).all():
+            raise NonFiniteError(f"the losses at iteration {self.iteration} are not finite: {losses.tolist()}")
+        bounds = self.lower_bounds
+        return np.asarray(np.maximum(losses - np.where(np.isneginf(bounds), 0.0, bounds), least))
 
     def note(self, **diagnostics: Any) -> None:
         """Record diagnostics of this step: scalars are averaged over the run, arrays are sampled."""

@@ -30,6 +30,8 @@ class Metric:
     """The smallest and the largest possible value."""
     meaning: str = ""
     """One sentence for the glossary."""
+    data: Literal["", "training", "validation", "test"] = ""
+    """The data it is measured on, where the problem has several kinds."""
 
     def allows(self, value: float) -> bool:
         """Say whether this can be measured: a finite number in the range."""

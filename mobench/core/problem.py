@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mobench.core.about import Described
-from mobench.core.metric import NON_NEGATIVE, Metric
+from mobench.core.metric import Metric
 from mobench.core.settings import Setting
 from mobench.core.streams import Streams
 from mobench.errors import UserError
@@ -34,11 +34,25 @@ class Bounds:
     reference: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A function of two variables on a grid, to be drawn beside what runs found."""
+
+    x: npt.NDArray[np.float64]
+    y: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64]
+    """Rows by y, columns by x."""
+    axes: tuple[str, str]
+    name: str
+
+
 class Problem(Described, ABC):
     """A family of seeded multi-objective problems. The primary objective comes first."""
 
     id: ClassVar[str] = ""
     """Name and version, e.g. `double-well@1`. A changed definition is a new version, never an edit."""
+    training: ClassVar[Mapping[str, Any]] = {}
+    """The training settings of `mobench run problem=…`, which has no suite that would say them."""
     export_options: ClassVar[dict[str, Setting]] = {}
     """The options of `export`, by name."""
 
@@ -61,6 +75,13 @@ class Problem(Described, ABC):
         """Return a lower bound of each objective of this seed's instance, `-inf` where none is known."""
         return (-math.inf,) * len(self.objectives())
 
+    def thresholds(self, seed: int) -> tuple[float, ...] | None:
+        """Return the loss to get below for each objective, for methods with constraints.
+
+        NaN where an objective has none; None where the problem states none at all.
+        """
+        return None
+
     def hypervolume_metrics(self) -> tuple[str, ...]:
         """Return the metrics, all minimised, that make a run's point in objective space."""
         return tuple(f"loss/{name}" for name in self.objectives())
@@ -72,6 +93,17 @@ class Problem(Described, ABC):
     def pareto_front(self, seed: int) -> npt.NDArray[np.float64] | None:
         """Return points on the true front (points × objectives) of this seed's instance, if known."""
         return None
+
+    def picture(self) -> Picture | None:
+        """Return the true solution as a picture, where runs keep theirs on the same grid (`Task.final_sample`)."""
+        return None
+
+    def reference_volumes(self, evaluations: int) -> Mapping[str, float]:
+        """Return hypervolumes in the frozen bounds that other algorithms reach with so many evaluations, by name.
+
+        They stand beside the methods' own, for comparison, and are not ranked.
+        """
+        return {}
 
     def seconds_per_step(self, device: str) -> float | None:
         """Return a stated cost of one step on `cpu` (one core) or `cuda`; None: it is timed by trying a few."""
@@ -149,6 +181,10 @@ class Task(ABC):
         """Return what a run's curves keep at the end of each epoch."""
         return {}
 
+    def final_sample(self) -> Mapping[str, Any]:
+        """Return what a finished run's curves keep of its end, e.g. `picture`: rows of a function on a grid."""
+        return {}
+
     def timings(self) -> Mapping[str, float]:
         """Return what was timed of the finished run, e.g. a network's latency; never part of `metrics`."""
         return {}
@@ -201,32 +237,17 @@ class VectorProblem(Problem):
     def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
         """Return the B×K×n gradients at the rows of `theta`."""
 
-    def metrics(self) -> tuple[Metric, ...]:
-        """Return the losses and two gradient norms; a problem with a `measure` adds what that returns."""
-        return (
-            *super().metrics(),
-            Metric(
-                "primary_gradient_norm",
-                "‖∇L₁‖ at the end",
-                better="min",
-                range=NON_NEGATIVE,
-                meaning="norm of the primary objective's gradient at the end",
-            ),
-            Metric(
-                "cms_residual",
-                "largest gradient norm at the end",
-                better="min",
-                range=NON_NEGATIVE,
-                meaning="largest gradient norm of all objectives at the end; 0 where every objective is stationary",
-            ),
-        )
+    @staticmethod
+    def project(theta: torch.Tensor, constants: Constants) -> torch.Tensor | None:
+        """Return the rows of `theta` moved to where they may be, after every step; None: they may be anywhere."""
+        return None
 
     def pareto_set(self, seed: int) -> npt.NDArray[np.float64] | None:
         """Return the points θ (points × n) whose values make the front of this seed's instance, if known."""
         return None
 
     def measure(self, theta: torch.Tensor, constants: Constants) -> Mapping[str, float]:
-        """Return metrics of one finished run beyond losses and gradient norms (no batch dimension)."""
+        """Return metrics of one finished run beyond its losses (no batch dimension)."""
         return {}
 
     def batch_key(self) -> Hashable | None:

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mobench.core.settings import Configurable, flag, real, text
+from mobench.core.settings import Configurable, choice, flag, real, text
 from mobench.errors import UserError
 
 VARIABLE = "MOBENCH_RESOURCES"
@@ -24,7 +24,11 @@ class Resources(Configurable):
     channels_last: bool = flag(True, meaning="channels-last memory format for convolutional networks")
     compile: bool = flag(False, meaning="torch.compile the network")
     data_root: str = text("data", meaning="folder that holds the data sets", shown="DIR")
-    data_download: bool = flag(False, meaning="download what is missing there")
+    data_download: str = choice(
+        "auto",
+        ("auto", "true", "false"),
+        meaning="whether missing data is fetched; auto: yes, where there is a network",
+    )
     checkpoint_seconds: float = real(60.0, low=0.0, meaning="how often a long run saves its state")
 
     @classmethod
@@ -37,6 +41,11 @@ class Resources(Configurable):
         import torch
 
         return self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+
+    @property
+    def may_download(self) -> bool:
+        """Whether missing data may be fetched."""
+        return self.data_download != "false"
 
     def check(self) -> None:
         """Refuse a device that is not there."""

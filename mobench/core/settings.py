@@ -97,19 +97,35 @@ def real(
 
 
 def reals(
-    default: float,
+    default: float | None,
     *,
     meaning: str,
     low: float = -math.inf,
     high: float = math.inf,
     low_open: bool = False,
     high_open: bool = False,
+    implicit: bool = False,
 ) -> Any:
-    """Declare a setting that is one real number or one per objective."""
+    """Declare a setting that is one real number or one per objective; one with the default None may stay open."""
     type_, accepted = _interval(low, high, low_open, high_open, False)
     several = Annotated[tuple[type_, ...], Field(min_length=1)]  # type: ignore[valid-type]
     words, interval = f"{accepted}, or a list of such numbers", (low, high, low_open, high_open)
-    return Setting(default, meaning, "reals", words, type_ | several, interval=interval)
+    either = type_ | several
+    if default is None:
+        words, either = f"none, {words}", Annotated[type_ | several | None, BeforeValidator(_none)]
+    return Setting(default, meaning, "reals", words, either, interval=interval, implicit=implicit)
+
+
+def one_each(key: str, value: float | tuple[float, ...], count: int, of: str) -> tuple[float, ...]:
+    """Return the value of a `reals` setting as one number for each of `count` objectives, or refuse its length."""
+    if not isinstance(value, tuple):
+        return (value,) * count
+    if len(value) != count:
+        raise UserError(
+            f"{key}={list(value)} has {len(value)} values for {count} {of}; "
+            f"{key} takes one number for all, or one for each"
+        )
+    return value
 
 
 def integer(
@@ -138,7 +154,7 @@ def choice(
     words, former = tuple(choices), dict(aliases or {})
 
     def present(value: Any) -> str:
-        given = "none" if value is None else str(value)
+        given = "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
         if given in former:
             warnings.warn(f"the setting '{given}' is now called '{former[given]}'", FutureWarning, stacklevel=2)
         return former.get(given, given)
@@ -181,6 +197,10 @@ def _number(value: Any) -> Any:
     if isinstance(value, bool) or number != number:
         raise ValueError("no number")
     return number
+
+
+def _none(value: Any) -> Any:
+    return None if value == "none" else value
 
 
 def _truth(value: Any) -> Any:

@@ -110,6 +110,11 @@ def hash_of(value: Any) -> str:
     return hashlib.sha256(_canonical(value).encode()).hexdigest()
 
 
+def as_json(value: Any) -> Any:
+    """Return a value as it is read back from its canonical JSON."""
+    return json.loads(_canonical(value))
+
+
 def _canonical(value: Any) -> str:
     encode = partial(json.dumps, sort_keys=True, separators=(",", ":"), allow_nan=False)
     try:

@@ -17,6 +17,7 @@ from mobench.planning.expression import Expression
 from mobench.planning.plan import expand, expand_entry
 from mobench.planning.published_file import read_published
 from mobench.planning.suite import Suite
+from mobench.planning.suite_parts import STEP_COLUMNS
 from mobench.training.optimizer import Training
 
 NOTED = ("diagnostic/", "total/")
@@ -112,6 +113,10 @@ def _names(suite: Suite) -> Iterator[Name]:
         yield "metric", f"published[{at}].value", row.value
         yield "column", f"published[{at}].by", row.by or "seed"
         yield from _where(f"published[{at}].where", row.where)
+    for at, claim in enumerate(suite.claims):
+        yield "formula", f"claims[{at}].measured", claim.measured
+        yield "formula", f"claims[{at}].bound", str(claim.bound)
+        yield from _where(f"claims[{at}].where", claim.where)
     for at, chosen in enumerate(suite.selected):
         for key in ("value", "select", "select_test"):
             yield "metric", f"selected[{at}].{key}", getattr(chosen, key) or chosen.value
@@ -151,7 +156,7 @@ def _published_names(path: str, file: str) -> Iterator[Name]:
 def _read_formula(text: str, known: Mapping[str, Collection[str]]) -> None:
     """Refuse a formula that cannot be read, or that reads a column which does not exist."""
     for column in Expression(text).columns:
-        if "column" in known and column not in known["column"]:
+        if "column" in known and column not in (*known["column"], *STEP_COLUMNS):
             raise unknown("column", column, known["column"])
 
 

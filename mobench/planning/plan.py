@@ -15,6 +15,7 @@ from mobench.core.registry import find_method, find_problem
 from mobench.core.settings import Configurable
 from mobench.core.spec import OF_TRAINING, RunSpec, hash_of
 from mobench.errors import UserError, misshaped, unknown
+from mobench.planning.experiment import Experiment, difference
 from mobench.planning.overrides import read_value, section
 from mobench.planning.suite import Suite, load_suites, parse_seeds
 from mobench.training.optimizer import ELEMENT_BY_ELEMENT, Training
@@ -31,7 +32,15 @@ class Plan:
     """The runs of one suite."""
 
     suite: Suite
+    """The suite with the overrides."""
     specs: tuple[RunSpec, ...]
+    base: Suite
+    """The suite as its file has it."""
+
+    @property
+    def differs(self) -> str:
+        """In what the plan's runs differ from the suite's profile, empty where in nothing."""
+        return difference(Experiment.of(self.suite), Experiment.of(self.base)).words
 
 
 def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str, Any]) -> list[Plan]:
@@ -41,7 +50,7 @@ def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str
 
 def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
     """Check every setting of the suite and the overrides, and expand all sweeps."""
-    suite = override_suite(suite, overrides)
+    base, suite = suite, override_suite(suite, overrides)
     problems = [entry for name, given in suite.problems.items() for entry in expand_entry(find_problem(name), given)]
     methods = [entry for name, given in suite.methods.items() for entry in expand_entry(find_method(name), given)]
     specs = []
@@ -51,7 +60,7 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
         for seed in suite.seeds:
             specs.append(RunSpec.of(problem, method, training.configuration(), seed, own))
         method.reset(len(problem.objectives()), np.random.default_rng(0))
-    return Plan(suite, tuple({spec.id: spec for spec in specs}.values()))
+    return Plan(suite, tuple({spec.id: spec for spec in specs}.values()), base)
 
 
 def refuse_shared_tensor(problem: Problem, training: Training) -> None:
@@ -68,7 +77,9 @@ def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
     training = section(overrides, "training").items()
     changed = {
         "problems": _change("problems", suite.problems, overrides, find_problem, lambda problem: problem.id),
-        "methods": _change("methods", suite.methods, overrides, find_method, lambda method: method.name),
+        "methods": _change(
+            "methods", suite.methods, overrides, find_method, lambda method: method.name, suite.every_method
+        ),
         "training": suite.training
         | {key: read_value(f"training.{key}", Training.settings.get(key), value) for key, value in training},
         "seeds": parse_seeds(overrides["seeds"], suite.seeds) if "seeds" in overrides else suite.seeds,
@@ -86,17 +97,18 @@ def _change(
     overrides: Mapping[str, Any],
     find: Callable[[str], Any],
     id_: Callable[[Any], str],
+    common: Mapping[str, Any] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     """Keep the entries that are asked for, and apply `<part>.<name>.<setting>=value` to every variant of an entry.
 
-    A name that the suite does not list joins with its defaults; names with a leading `+` are added to all that
-    the suite lists.
+    A name that the suite does not list joins with its defaults and what is `common` to all; names with a leading `+`
+    are added to all that the suite lists.
     """
     known = {id_(find(name)): _variants(entry) for name, entry in entries.items()}
     asked: Sequence[str] = overrides.get(part) or []
     plain = [id_(find(name)) for name in asked if not name.startswith("+")]
     added = sorted({id_(find(name[1:])) for name in asked if name.startswith("+")})
-    result = {name: known.get(name, [{}]) for name in [*(plain or known), *added]}
+    result = {name: known.get(name, [dict(common or {})]) for name in [*(plain or known), *added]}
     for key, value in section(overrides, part).items():
         name, own, setting = key.partition(f".{OF_TRAINING}")
         dot = own

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import cache
 from importlib import resources
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
+from warnings import warn
 
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
@@ -36,18 +40,44 @@ class Suite(Parts):
     remark: str = ""
     """What to tell the user about how the profile was chosen."""
     seeds: tuple[int, ...] = (0,)
+    fallback: Suite | None = None
+    """Of a profile that the machine picked: the suite under the one to take where the data cannot be had."""
+    file: str = ""
+    """The path of a file of the user's own; empty for a suite that has a name."""
 
 
 def suite_files(folder: str = "") -> dict[str, Path]:
-    """Return the suites that ship with mobench, or the files of a folder beside them, by name."""
+    """Return the suites that ship with mobench or with installed packages, or the files of a folder beside ours.
+
+    A package announces its suites as an entry point of the group `mobench.suites` that names a package of YAML files.
+    """
     root = Path(str(resources.files("mobench.suites"))) / folder
-    return {file.stem: file for file in sorted(root.glob("*.yaml"))}
+    own = {file.stem: file for file in sorted(root.glob("*.yaml"))}
+    return own if folder else {**_packaged_suites(), **own}
 
 
-def load_suite(name: str, profile: str | None = None) -> Suite:
-    """Read a suite by its name or by the path of a YAML file, under a profile."""
+@cache
+def _packaged_suites() -> dict[str, Path]:
+    """Return the suites of installed packages; a package that is broken costs only its own, with a warning."""
+    found: dict[str, Path] = {}
+    for entry in entry_points(group="mobench.suites"):
+        try:
+            folder = find_spec(entry.value)
+        except (ImportError, ValueError, AttributeError) as error:
+            warn(f"suites of {entry.value} cannot be found: {error}", RuntimeWarning, stacklevel=2)
+            continue
+        places = folder.submodule_search_locations if folder else None
+        if not places:
+            warn(f"suites of {entry.value} cannot be found: it is no package", RuntimeWarning, stacklevel=2)
+        found |= {file.stem: file for place in places or () for file in sorted(Path(place).glob("*.yaml"))}
+    return found
+
+
+def load_suite(name: str, profile: str | None = None, device: str = "auto") -> Suite:
+    """Read a suite by its name or by the path of a YAML file, under a profile, by default one that fits `device`."""
     file, raw, whole = _read(name)
-    chosen, remark = choose_profile(file.stem, whole, profile)
+    chosen, remark = choose_profile(file.stem, whole, profile, device)
+    picked = bool(remark) and whole.auto is not None and chosen != whole.auto.cpu
     body = {key: value for key, value in raw.items() if key not in ("profiles", "default_profile", AUTO)}
     merged = overlay(body, raw.get("profiles", {}).get(chosen) or {})
     parts = validated(Profile, merged, f"{file.name}, profile {chosen}")
@@ -56,24 +86,36 @@ def load_suite(name: str, profile: str | None = None) -> Suite:
     if not parts.include and not parts.problems:
         raise UserError(f"{file.name}: a suite needs problems (or includes other suites)")
     resolved = {
+        "methods": _with_common(parts),
         "title": parts.title or file.stem,
+        "file": "" if name in suite_files() else name,
         "seeds": parse_seeds(parts.seeds, tuple(whole.seeds) if isinstance(whole.seeds, list) else ()),
         "include": _beside(file, "include", parts.include, suite_files()),
         "published_tables": _beside(file, "published_tables", parts.published_tables, suite_files("published")),
     }
     same: dict[str, Any] = {part.name: getattr(parts, part.name) for part in fields(Parts)}
-    return Suite(name=file.stem, profile=chosen, remark=remark, **{**same, **resolved})
+    fallback = load_suite(name, whole.auto.cpu) if picked and whole.auto else None
+    return Suite(name=file.stem, profile=chosen, remark=remark, fallback=fallback, **{**same, **resolved})
 
 
-def choose_profile(name: str, suite: SuiteFile, asked: str | None) -> tuple[str, str]:
+def _with_common(parts: Parts) -> dict[str, Any]:
+    """Return the entries of the methods, with what the suite says of every method."""
+    if not parts.every_method:
+        return dict(parts.methods)
+    listed = {name: entry if isinstance(entry, list) else [entry] for name, entry in parts.methods.items()}
+    return {name: [{**parts.every_method, **variant} for variant in entry] for name, entry in listed.items()}
+
+
+def choose_profile(name: str, suite: SuiteFile, asked: str | None, device: str = "auto") -> tuple[str, str]:
     """Return the profile that is meant, and a sentence for the user where the machine decided."""
     chosen = asked or suite.default_profile or STANDARD
     if chosen == AUTO and suite.auto is not None:
         import torch
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        reason = "a CUDA device is here" if device == "cuda" else "no CUDA device here"
-        chosen = suite.auto.cuda if device == "cuda" else suite.auto.cpu
+        there = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
+        here = "a CUDA device is here" if there else "no CUDA device here"
+        reason = here if device == "auto" else f"device={device}"
+        chosen = suite.auto.cuda if there else suite.auto.cpu
         return chosen, f"{name}: picked profile={chosen} ({reason}); {suite.auto.hint}"
     if chosen not in suite.profile_names:
         raise unknown(f"profile of suite {name}:", chosen, suite.profile_names)
@@ -88,9 +130,9 @@ def included(name: str, profile: str | None = None, above: tuple[str, ...] = ())
     return [leaf for part in parts for leaf in included(part, profile, (*above, name))] if parts else [name]
 
 
-def load_suites(names: Iterable[str], profile: str | None = None) -> list[Suite]:
+def load_suites(names: Iterable[str], profile: str | None = None, device: str = "auto") -> list[Suite]:
     """Read the named suites; one that includes others becomes its parts."""
-    return [load_suite(part, profile) for name in names for part in included(name, profile)]
+    return [load_suite(part, profile, device) for name in names for part in included(name, profile)]
 
 
 def profiles_of(name: str) -> list[str]:

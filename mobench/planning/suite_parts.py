@@ -39,6 +39,11 @@ Variant = TypeAliasType("Variant", dict[Text, Value])
 _MAY_BE_EMPTY = BeforeValidator(lambda given: {} if given is None else given)
 Entry = TypeAliasType("Entry", Annotated[Variant | Annotated[list[Variant], Field(min_length=1)], _MAY_BE_EMPTY])
 """The settings of a method or problem, or a list of variants of them."""
+STEP_COLUMNS = (
+    "step.number", "step.losses", "step.next_losses", "step.weights", "step.gradient_norms", "step.cosines",
+    "step.update_norm", "step.alignment",
+)  # fmt: skip
+"""What a claim may read of a step: of lists `[0]` is the primary's; `cosines` are those of the secondaries with it."""
 Aggregate = Literal["mean", "median", "max", "min", "sum", "spread"]
 Direction = Literal["max", "min"]
 
@@ -103,6 +108,26 @@ class PublishedEntry(Strict):
 
 
 @dataclass(frozen=True, config=STRICT)
+class ClaimEntry(Strict):
+    """What is said to hold of every run: `measured relation bound`, both sides formulas of its columns."""
+
+    claim: Label
+    measured: Text
+    """A formula, e.g. `primary_gradient_norm` or ``-`loss/wells` / 2``."""
+    relation: Literal["<=", ">=", "==", "<", ">"]
+    bound: Annotated[StrictInt | StrictFloat | Text, in_words("a number or a formula")]
+    """A number or a formula, e.g. `1.536 * sqrt(problem.k - 1)`."""
+    tolerance: Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False), in_words("a number from 0")] = 0.0
+    """How far beyond the bound still counts as holding, for rounding; `<` and `>` take none."""
+    source: Text = ""
+    """Where it is stated: the theorem or equation."""
+    each: Literal["run", "step"] = "run"
+    """`step`: of every step that the curves keep together with the next one; columns `step.losses[0]` and so on."""
+    where: Where = field(default_factory=dict)
+    note: Text = ""
+
+
+@dataclass(frozen=True, config=STRICT)
 class SelectedEntry(Strict):
     """A row with one number per method, of the configuration that was selected for it."""
 
@@ -154,6 +179,8 @@ class Parts(Strict):
     """Problem id → settings; a list is a sweep; a list of mappings are variants."""
     methods: dict[Text, Entry] = field(default_factory=dict)
     """Method name → settings, with the same meaning of lists."""
+    every_method: Variant = field(default_factory=dict)
+    """Settings of every method, unless its own entry says otherwise, e.g. `{training.lr: [0.01, 0.1]}`."""
     training: Variant = field(default_factory=dict)
     """The optimizer, its schedule and the length of every run."""
     metrics: tuple[Text, ...] = ()
@@ -162,6 +189,8 @@ class Parts(Strict):
     """Tables printed at the end of a run."""
     published: tuple[PublishedEntry, ...] = ()
     """Published numbers to print beside ours."""
+    claims: tuple[ClaimEntry, ...] = ()
+    """Statements about the runs, each shown with whether it holds."""
     published_tables: tuple[Text, ...] = ()
     """Files of published numbers to show beside `selected`: of `suites/published`, or YAML files beside this one."""
     selected: tuple[SelectedEntry, ...] = ()

@@ -1,6 +1,6 @@
 """From figures to files: at once, or in a process beside this one while the next figure is being drawn.
 
-That process imports this file and matplotlib, and nothing else of the project.
+That process imports this file, what it imports here, and matplotlib, and nothing else of the project.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
+
+from mobench.reporting.drawn_by_step import animated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +42,7 @@ def files_of(figure: Figure) -> Files:
     figure.savefig(svg, format="svg", metadata={"Date": None})
     figure.set_layout_engine("none")  # the layout is found; finding it again would take as long as drawing
     figure.savefig(png, format="png", metadata={"Software": None})
-    return svg.getvalue(), png.getvalue()
+    return animated(svg.getvalue()), png.getvalue()
 
 
 def at_once(figure: Figure) -> Callable[[], Files]:

@@ -33,10 +33,10 @@ def _page(results: SuiteResults, sheets: list[Sheet], pictures: Sequence[Picture
     suite, table = results.suite, results.table
     ids, seeds = sorted(table["problem"].unique()), sorted(table["seed"].unique())
     facts = [
-        f"suite {suite.name}, profile {suite.profile}, mobench {version('mobench')}",
+        f"suite {suite.name}, profile {results.profile}, mobench {version('mobench')}",
         f"{len(table)} of {results.planned} planned runs are stored, {results.failed} of them failed",
         f"problems: {', '.join(ids)}; seeds: {', '.join(map(str, seeds))}",
-        *([selection_policy(results)] if results.selected_rows else []),
+        *selection_policy(results),
     ]
     parts = [
         f"# {escape_markdown(suite.title)}",

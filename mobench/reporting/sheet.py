@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ from mobench.scoring.selection import FEWEST_SEEDS
 
 INTERVALS = "In brackets: 95 % bootstrap interval over seeds."
 MARKED = "Bold: the best, and all that the seeds cannot tell from it (paired t-interval, 95 %)."
+
+LONGEST = 80
+"""How many letters of a text stand in the name of a file."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,12 @@ def reading_notes(frame: pd.DataFrame) -> tuple[str, ...]:
 def slug(text: str) -> str:
     """Return a text as the stem of a file; what tells numbers apart (`=`, `.`, `+`, `-`) is kept."""
     return re.sub(r"[^a-z0-9=.+-]+", "-", text.lower()).strip("-.")
+
+
+def file_name(text: str) -> str:
+    """Return a text as part of a file's name; what is long is cut, and the start of its hash keeps names apart."""
+    plain = slug(text)
+    return plain if len(plain) <= LONGEST else f"{plain[:LONGEST]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def cells(texts: Sequence[str]) -> tuple[Cell, ...]:

@@ -20,14 +20,20 @@ from mobench.reporting.sheet import (
     slug,
     spelled_number,
 )
+from mobench.scoring.claims import SIGNS, ClaimResult
 from mobench.scoring.contenders import spelled
 from mobench.scoring.hypervolumes import FORMS
 from mobench.scoring.published import Comparison
 from mobench.scoring.selection import SelectedRow
+from mobench.scoring.selection_words import selection_words
 from mobench.scoring.suite_results import SuiteResults
 
 ARROWS = {"max": " ↑", "min": " ↓", None: ""}
 """Which way a column is better."""
+REFERENCES = (
+    "Below the methods: other algorithms at the largest stored number of evaluations that the largest sweep affords. "
+    "A step counts as one evaluation, and its gradients are not counted."
+)
 Line = Mapping[Any, Any]
 
 
@@ -39,6 +45,7 @@ def suite_sheets(results: SuiteResults) -> list[Sheet]:
         *hypervolume_sheets(results),
         *pivot_sheets(results),
         *([published_sheet(results.published)] if results.published else []),
+        *([claims_sheet(results.claims)] if results.claims else []),
     ]
 
 
@@ -107,7 +114,8 @@ def selected_sheets(results: SuiteResults) -> list[Sheet]:
         chosen = [cells([name, *(lines[row.label, name]["chosen"] or "–" for row in present)]) for name in names]
         remarks = [str(remark) for remark in (*part["source"].unique(), *part["note"].unique()) if remark]
         notes = (
-            f"{selection_policy(results)} Tried: configurations of the sweep.",
+            *selection_words([row.criterion for row in present], part, results.problems),
+            "Tried: configurations of the sweep.",
             *reading_notes(part),
             *(f"Published: {remark}" for remark in remarks),
         )
@@ -125,9 +133,9 @@ def selected_sheets(results: SuiteResults) -> list[Sheet]:
     return sheets
 
 
-def selection_policy(results: SuiteResults) -> str:
+def selection_policy(results: SuiteResults) -> list[str]:
     """Say on which data configurations are selected, and on which they are measured."""
-    return f"Configurations are selected on {results.selection} data and measured on test data."
+    return selection_words([row.criterion for row in results.selected_rows], results.selected, results.problems)
 
 
 def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:
@@ -140,18 +148,30 @@ def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:
             (Cell(name), *(_volume(lines.get((name, label)), 3 if form == "frozen" else 1) for label in labels))
             for name in results.order
         ]
+        references = _reference_rows(results, part) if form == "frozen" else []
         title = FORMS[str(form)]
         sheets.append(
             Sheet(
                 f"hypervolume-{form}",
                 title[0].upper() + title[1:],
                 ("method", *labels),
-                tuple(rows),
+                (*rows, *references),
                 part,
-                reading_notes(part),
+                (*reading_notes(part), *([REFERENCES] if references else [])),
             )
         )
     return sheets
+
+
+def _reference_rows(results: SuiteResults, part: pd.DataFrame) -> list[tuple[Cell, ...]]:
+    """Return what other algorithms reach at equal evaluations, below the methods, and never marked."""
+    instances = list(dict.fromkeys(part["instance"]))
+    names = list(dict.fromkeys(name for volumes in results.references.values() for name in volumes))
+    found = [[results.references.get(instance, {}).get(name) for instance in instances] for name in names]
+    return [
+        cells([name, *("–" if v is None else number(v, 3) for v in row)])
+        for name, row in zip(names, found, strict=True)
+    ]
 
 
 def pivot_sheets(results: SuiteResults) -> list[Sheet]:
@@ -184,6 +204,35 @@ def published_sheet(comparisons: Sequence[Comparison]) -> Sheet:
     numbered = tuple(f"[{place}] {note}" for place, note in enumerate(notes, 1))
     header = ("quantity", "paper", "ours", "range", "runs")
     return Sheet("published", "Published and measured", header, tuple(rows), data, numbered)
+
+
+def claims_sheet(claims: Sequence[ClaimResult]) -> Sheet:
+    """Return the claims with what was measured and whether they hold."""
+    rows = []
+    for row in claims:
+        verdict = {None: "no runs", True: "yes", False: f"no: {row.violated} of {row.cases}"}[row.holds]
+        counted = f"{row.cases} {row.each}{'s' if row.cases != 1 else ''}"
+        claimed = f"{SIGNS[row.relation]} {_spread(row.bound)}"
+        stated = f"{row.claim} [{row.source}]" if row.source else row.claim
+        rows.append(cells([stated, _spread(row.measured), claimed, counted, verdict]))
+    header = ("claim [where it is stated]", "measured", "claimed", "looked at", "holds")
+    data = pd.DataFrame([_claim_numbers(row) for row in claims])
+    notes = tuple(dict.fromkeys(row.note for row in claims if row.note))
+    return Sheet("claims", "Claims, and whether they hold", header, tuple(rows), data, notes)
+
+
+def _claim_numbers(row: ClaimResult) -> dict[str, Any]:
+    ends = {"measured": row.measured or (None, None), "bound": row.bound or (None, None)}
+    split = {f"{name}_{end}": pair[place] for name, pair in ends.items() for place, end in enumerate(("low", "high"))}
+    return {**{key: value for key, value in vars(row).items() if key not in ends}, **split, "holds": row.holds}
+
+
+def _spread(values: tuple[float, float] | None) -> str:
+    """Spell a range of numbers, or the number where they are spelled alike."""
+    if values is None:
+        return "–"
+    low, high = (number(value) for value in values)
+    return low if low == high else f"{low} … {high}"
 
 
 def _value(line: Line, row: SelectedRow) -> Cell:

@@ -11,13 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from mobench.reporting.sheet import Sheet, number
-from mobench.reporting.sheets import methods_sheet, pivot_sheets, published_sheet, selected_sheets
+from mobench.reporting.sheets import claims_sheet, methods_sheet, pivot_sheets, published_sheet, selected_sheets
 from mobench.scoring.suite_results import SuiteResults
 
 if TYPE_CHECKING:
     from mobench.core.spec import RunSpec
     from mobench.planning.plan import Plan
-    from mobench.planning.suite import Suite
     from mobench.store.record import RunRecord
 
 SHORT = ("progress ↑", "passes/step", "peak MB")
@@ -29,7 +28,9 @@ def print_results(console: Console, results: SuiteResults) -> None:
     if not len(results.table):
         console.print(f"{results.suite.name}: no results yet")
         return
-    print_heading(console, results.suite)
+    print_heading(console, results.suite.title, results.suite.name, results.profile)
+    failed = f", {results.failed} of them failed" if results.failed else ""
+    console.print(f"{len(results.table)} of {results.planned} planned runs are stored{failed}")
     if not len(results.done):
         console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")
         return
@@ -43,6 +44,8 @@ def print_results(console: Console, results: SuiteResults) -> None:
         print_sheet(console, sheet)
     if results.published:
         print_sheet(console, published_sheet(results.published), notes=True)
+    if results.claims:
+        print_sheet(console, claims_sheet(results.claims), notes=True)
 
 
 def print_sheet(console: Console, sheet: Sheet, *, intervals: bool = False, notes: bool = False) -> None:
@@ -58,15 +61,16 @@ def print_sheet(console: Console, sheet: Sheet, *, intervals: bool = False, note
         console.print(Text(note, style="dim"))
 
 
-def print_heading(console: Console, suite: Suite) -> None:
+def print_heading(console: Console, title: str, suite: str, profile: str) -> None:
     """Print a suite's title, name and profile."""
     console.print()
-    console.print(Text(f"{suite.title} ({suite.name}, profile {suite.profile})", style="bold underline"))
+    console.print(Text(f"{title} ({suite}, profile {profile})", style="bold underline"))
 
 
 def print_plan(console: Console, plan: Plan, pending: int, duration: str) -> None:
     """Print how many runs of which method on which problem are planned."""
-    print_heading(console, plan.suite)
+    differs = f" with {plan.differs}" if plan.differs else ""
+    print_heading(console, plan.suite.title, plan.suite.name, plan.suite.profile + differs)
     console.print(f"{len(plan.specs)} runs, {pending} to do, about {duration}")
     table = _table("", "problem", "method", "configs", "seeds", "runs")
     counts: dict[tuple[str, str], list[RunSpec]] = {}

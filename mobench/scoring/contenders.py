@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ def instance_labels(table: pd.DataFrame) -> dict[str, str]:
         instances = runs.drop_duplicates("instance")
         columns = [str(column) for column in instances if str(column).startswith(("problem.", "training."))]
         varied = [column for column in columns if instances[column].map(str).nunique() > 1]
-        rows = instances.sort_values(varied).to_dict("records") if varied else instances.to_dict("records")
+        rows = sorted(instances.to_dict("records"), key=lambda row: [_sortable(row[column]) for column in varied])
         found = {row["instance"]: _label(name, row, varied, spelled) for row in rows}
         if len(set(found.values())) < len(found):  # numbers that differ beyond the digits usually shown
             found = {row["instance"]: _label(name, row, varied, str) for row in rows}
@@ -63,8 +64,17 @@ def ordered_contenders(table: pd.DataFrame, listed: Iterable[str]) -> list[str]:
 
 
 def spelled(value: Any) -> str:
-    """Return a setting's value as it is written in labels."""
+    """Return a setting's value as it is written in labels; the values of a list stand between slashes."""
+    if isinstance(value, (list, tuple)):
+        return "/".join(map(spelled, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sortable(value: Any) -> tuple[int, Any]:
+    """Return what orders values of several kinds: numbers first, then lists, then words, and missing ones last."""
+    if isinstance(value, (int, float)):
+        return (3, 0) if math.isnan(value) else (0, value)
+    return (1, tuple(value)) if isinstance(value, (list, tuple)) else (2, str(value))
 
 
 def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callable[[Any], str]) -> str:

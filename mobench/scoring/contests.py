@@ -9,8 +9,8 @@ The value of a contest, per seed and contender, is the first that the instance h
 
 A contender enters a suite with its first stored run there, and then it has entered all of the suite: a seed or an
 instance without a finished run is NaN, whether it failed or was never run, so that no method gains by leaving out
-what is hard. What fewer than half of the suite's contenders ran (an extra seed, an extra instance) is an experiment
-of its own and no part of the contest.
+what is hard. What fewer than half of the suite's contenders have run so far (a seed, an instance) is no part of the
+contest yet.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Contest:
 
     suite: str
     profile: str
+    """The profile, and what differs from it."""
     problem: str
     instance: str
     label: str
@@ -78,7 +79,7 @@ def contests(results: SuiteResults) -> list[Contest]:
         found.append(
             Contest(
                 suite=results.suite.name,
-                profile=results.suite.profile,
+                profile=results.profile,
                 problem=str(first["problem"]),
                 instance=str(instance),
                 label=str(first["instance_label"]),

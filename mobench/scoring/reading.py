@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import partial
 
+import pandas as pd
+
 from mobench.planning.suite import Suite, load_suite, profiles_of, suite_files
+from mobench.scoring.experiments import experiments_of
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import OnDamage, Store
 from mobench.store.suite_manifest import SuiteManifest
@@ -27,10 +30,28 @@ def read_stored(
     *,
     selection: str = "validation",
     on_damage: OnDamage | None = None,
-) -> SuiteResults:
-    """Read the runs of a manifest."""
-    records = partial(store.records, manifest.runs, on_damage=on_damage)
-    return SuiteResults.read(suite, records, planned=len(manifest.runs), selection=selection)
+) -> list[SuiteResults]:
+    """Read the runs of a manifest, experiment by experiment; the first is the profile's own where it was run."""
+    found = []
+    for experiment in experiments_of(suite, manifest, partial(store.records, on_damage=lambda damage: None)):
+        records = partial(store.records, experiment.runs, on_damage=on_damage)
+        planned = len(experiment.runs)
+        found.append(
+            SuiteResults.read(suite, records, planned=planned, selection=selection, differs=experiment.differs)
+        )
+    return found
+
+
+def memberships(store: Store, suites: Iterable[Suite], manifests: Iterable[SuiteManifest]) -> pd.DataFrame:
+    """Return a row for every planned run and experiment it belongs to: `id`, `suite`, `profile`, `experiment`."""
+    reader = partial(store.records, on_damage=lambda damage: None)
+    rows = [
+        (id_, suite.name, suite.profile, experiment.differs)
+        for suite, manifest in zip(suites, manifests, strict=True)
+        for experiment in experiments_of(suite, manifest, reader)
+        for id_ in sorted(experiment.runs)
+    ]
+    return pd.DataFrame(rows, columns=["id", "suite", "profile", "experiment"])
 
 
 def suite_of(manifest: SuiteManifest) -> Suite:

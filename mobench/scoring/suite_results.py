@@ -1,4 +1,4 @@
-"""The results of one suite under one profile: one object that terminal, report, plots and site all read."""
+"""The results of one experiment: one object that terminal, report, plots and site all read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mobench.core.registry import problems
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
+from mobench.scoring.claims import ClaimResult, judge
 from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
 from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_frame
@@ -31,7 +32,7 @@ Records = Callable[[], Iterable[RunRecord]]
 
 @dataclass(frozen=True)
 class SuiteResults:
-    """The stored runs of one suite under one profile. What is derived from them is computed once, when asked for."""
+    """The stored runs of one experiment of a suite. What is derived from them is computed once, when asked for."""
 
     suite: Suite
     table: pd.DataFrame
@@ -41,10 +42,14 @@ class SuiteResults:
     records: Records = list
     """Reads the records again, for plots of curves; they are not all kept in memory."""
     planned: int = 0
-    """How many runs the suite asks for."""
+    """How many runs were planned."""
+    differs: str = ""
+    """In what the experiment differs from the suite's profile, empty where in nothing."""
     selection: str = "validation"
     """The data on which configurations are selected."""
     provenance: Provenance = field(default_factory=Provenance)
+    plugins: tuple[str, ...] = ()
+    """The files of plugins that runs were planned with."""
     submitted: Mapping[str, str] = field(default_factory=dict)
     """Who sent a method's runs in, for the methods that are not the project's own."""
 
@@ -55,7 +60,9 @@ class SuiteResults:
         records: Records,
         *,
         planned: int | None = None,
+        differs: str = "",
         selection: str = "validation",
+        plugins: tuple[str, ...] = (),
         submitted: Mapping[str, str] | None = None,
     ) -> SuiteResults:
         """Read every record once."""
@@ -71,10 +78,17 @@ class SuiteResults:
             problems=_Problems(suite, specs.values()),
             records=records,
             planned=len(table) if planned is None else planned,
+            differs=differs,
             selection=selection,
             provenance=provenance,
+            plugins=plugins,
             submitted=by,
         )
+
+    @property
+    def profile(self) -> str:
+        """The profile, and what differs from it."""
+        return f"{self.suite.profile} with {self.differs}" if self.differs else self.suite.profile
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -85,6 +99,11 @@ class SuiteResults:
     def done(self) -> pd.DataFrame:
         """The finished runs."""
         return self.table[self.table["status"] == "done"]
+
+    @property
+    def named(self) -> pd.DataFrame:
+        """The table with the columns `suite`, `profile` and `experiment`."""
+        return self.table.assign(suite=self.suite.name, profile=self.suite.profile, experiment=self.differs)
 
     @property
     def failed(self) -> int:
@@ -120,6 +139,19 @@ class SuiteResults:
         return hypervolume_frame(self)
 
     @cached_property
+    def references(self) -> dict[str, dict[str, float]]:
+        """Hypervolumes of other algorithms by instance and name, at as many evaluations as the largest sweep has steps.
+
+        A step counts as one evaluation of all objectives; its gradients are not counted.
+        """
+        found: dict[str, dict[str, float]] = {}
+        known = len(self.table) and "steps" in self.done
+        for instance, runs in self.done.groupby("instance", sort=False) if known else ():
+            steps = runs.groupby(["contender", "seed"])["steps"].sum().max()
+            found[str(instance)] = dict(self.problems[str(instance)].reference_volumes(int(steps)))
+        return {instance: volumes for instance, volumes in found.items() if volumes}
+
+    @cached_property
     def scores(self) -> pd.DataFrame:
         """Effort, quality and cost of every contender, see `overall_scores`."""
         return overall_scores(self)
@@ -141,8 +173,13 @@ class SuiteResults:
 
     @cached_property
     def published(self) -> list[Comparison]:
-        """The published quantities beside ours."""
-        return compare(self.suite, self.table)
+        """The published quantities beside ours; where an experiment differs, those that it has runs for."""
+        return [row for row in compare(self.suite, self.table) if row.runs or not self.differs]
+
+    @cached_property
+    def claims(self) -> list[ClaimResult]:
+        """The suite's claims, and whether they hold."""
+        return judge(self.suite.claims, self.table, self.records)
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

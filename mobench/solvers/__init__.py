@@ -15,6 +15,7 @@ from mobench.solvers.min_norm import min_norm_point
 from mobench.solvers.nash_bargaining import Bargain, nash_bargain
 from mobench.solvers.primary_projection import Projection, project_primary
 from mobench.solvers.scaling import RESOLUTION, correlation
+from mobench.solvers.simplex_program import best_on_simplex, best_worst_case
 from mobench.solvers.spectrum import balanced_weights, equal_projections
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "Bargain",
     "Projection",
     "balanced_weights",
+    "best_on_simplex",
+    "best_worst_case",
     "conflict_averse",
     "correlation",
     "equal_projections",

@@ -20,12 +20,14 @@ from mobench.errors import NonFiniteError, UserError
 Array = npt.NDArray[np.float64]
 
 
-def pareto_residual(gram: npt.ArrayLike) -> float:
+def pareto_residual(gram: npt.ArrayLike, gradients: npt.ArrayLike | None = None) -> float:
     """Return min over the simplex of ‖Σ_i α_i g_i‖ for one K×K Gram matrix.
 
-    The Gram matrix holds squares, so that a residual below about 1e-8 · max_i ‖g_i‖ is rounding.
+    The Gram matrix holds squares, so that a residual below about 1e-8 · max_i ‖g_i‖ is rounding. With the K×n
+    `gradients` themselves the combination is taken of them, and only α is the Gram matrix's.
     """
-    return _min_norm(_one(gram))
+    array = _one(gram)
+    return _min_norm(array) if gradients is None else float(np.linalg.norm(_shortest(array) @ np.asarray(gradients)))
 
 
 def hull_margin(gram: npt.ArrayLike) -> float:
@@ -41,10 +43,14 @@ def hull_margin(gram: npt.ArrayLike) -> float:
     return min(_min_norm(array / norms[:, None] / norms), 1.0)
 
 
-def _min_norm(gram: Array) -> float:
+def _shortest(gram: Array) -> Array:
     from mobench.solvers import min_norm_point
 
-    alpha = np.asarray(min_norm_point(gram), dtype=np.float64)
+    return np.asarray(min_norm_point(gram), dtype=np.float64)
+
+
+def _min_norm(gram: Array) -> float:
+    alpha = _shortest(gram)
     return float(np.sqrt(max(float(alpha @ gram @ alpha), 0.0)))
 
 

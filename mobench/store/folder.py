@@ -220,9 +220,11 @@ class Store:
             files = _listing(entry) if entry.is_dir() else [entry]
             yield from (file for file in files if file.suffix != DAMAGED)
 
-    def add_manifest(self, suite: Suite, ids: Iterable[str]) -> None:
-        """Add runs to those planned under `suite` and its profile."""
-        add_runs(self._manifests, suite, ids)
+    def add_manifest(
+        self, suite: Suite, ids: Iterable[str], base: Suite | None = None, plugins: Iterable[str] = ()
+    ) -> None:
+        """Add runs planned with `plugins` under `suite`, which is `base` with overrides; None where there are none."""
+        add_runs(self._manifests, suite, ids, base or suite, plugins)
 
     def manifests(self) -> list[SuiteManifest]:
         """Return the manifests of all suites and profiles."""

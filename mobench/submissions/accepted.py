@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from mobench.core.columns import IDENTITY, MEASURED
+from mobench.core.columns import AMONG_METRICS, IDENTITY, MEASURED
 from mobench.errors import UserError
 from mobench.store.validation import given, shown
 from mobench.submissions import limits
@@ -121,7 +121,7 @@ _NAME = "[A-Za-z][A-Za-z0-9_]{0,63}(?:[/@][A-Za-z0-9_.-]{1,63})?"
 _TIMING = "seconds|(?:method_)?seconds_per_step|steps|runs_in_lockstep|[a-z_]{1,40}_(?:ms|seconds)(?:@[a-z0-9.]{1,10})?"
 """A timing has its unit in its name, so that none can pass for a metric, which is checked more strictly."""
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:\+00:00|Z)"
-_TAKEN = [*IDENTITY, *(metric.name for metric in MEASURED if metric.name != "secondary_progress")]
+_TAKEN = [*IDENTITY, *(metric.name for metric in MEASURED if metric.name not in AMONG_METRICS)]
 _NO_METRIC = re.compile(f"{'|'.join(_TAKEN)}|{_TIMING}|(?:diagnostic|total)/.*")
 
 Digest = Annotated[str, _form("[0-9a-f]{64}", "a sha256")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from mobench.core.columns import AMONG_METRICS, MEASURED
 from mobench.core.metric import Metric
 from mobench.core.problem import Problem
 from mobench.errors import UserError
@@ -19,8 +20,9 @@ SLACK = 1e-9
 
 
 def declared(problem: Problem) -> dict[str, Metric]:
-    """Return the metrics that a problem declares, by name."""
-    return {metric.name: metric for metric in problem.metrics()}
+    """Return the metrics that a record of a problem may hold, by name."""
+    own = (metric for metric in MEASURED if metric.name in AMONG_METRICS)
+    return {metric.name: metric for metric in (*own, *problem.metrics())}
 
 
 def implausible(bundle: Bundle) -> list[str]:
@@ -74,11 +76,11 @@ def _against_problem(record: RunRecord, problem: Problem) -> Iterator[tuple[str,
 
 
 def _uneven(bundle: Bundle) -> list[str]:
-    """All finished runs of a problem instance have the same metrics, but for the one that some methods cannot have."""
+    """All finished runs of a problem instance have the same metrics, but for those that not every record has."""
     names: dict[str, set[frozenset[str]]] = defaultdict(set)
     for record in bundle.records:
         if record.outcome.status == "done":
-            names[problem_label(record.spec)].add(frozenset(record.outcome.metrics) - {"secondary_progress"})
+            names[problem_label(record.spec)].add(frozenset(record.outcome.metrics) - AMONG_METRICS)
     found = []
     for problem, kinds in names.items():
         if len(kinds) > 1:

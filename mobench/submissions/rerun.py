@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mobench.core.columns import AMONG_METRICS, AT_THE_END
 from mobench.core.metric import Metric
+from mobench.core.outcome import Outcome
 from mobench.core.registry import load_plugins, methods, source_digest
 from mobench.errors import UserError
 from mobench.planning.plan import make_groups
@@ -148,14 +150,20 @@ def same_setup(one: Environment, other: Environment) -> bool:
 def differences(recorded: RunRecord, repeated: RunRecord, metrics: Mapping[str, Metric], *, exact: bool) -> list[str]:
     """Return in what a repeated run differs; times and memory are not compared.
 
-    Curves are compared on the same setup only: elsewhere a path may part early and still end alike.
+    Curves are compared on the same setup only: elsewhere a path may part early and still end alike. So are gradients
+    at the end, which are those of one batch.
     """
     first, second = thinned(recorded).outcome, thinned(repeated).outcome
     if first.status != second.status:
         reason = f": {second.error}" if second.error else ""
         return [f"recorded as {first.status}, repeated as {second.status}{reason}"]
     absolute = {name: POINTS for name, metric in metrics.items() if metric.unit == "%"}
-    found = list(_compared(first.metrics, second.metrics, absolute, exact))
+    left_out = frozenset() if exact else {metric.name for metric in AT_THE_END}
+    numbers = [
+        {name: value for name, value in part.items() if name not in left_out}
+        for part in (first.metrics, _known_to(first, second))
+    ]
+    found = list(_compared(numbers[0], numbers[1], absolute, exact))
     for kind in ("mean", "total"):
         one, other = (
             {f"diagnostic {name} ({kind})": values[kind] for name, values in outcome.diagnostics.items()}
@@ -168,6 +176,11 @@ def differences(recorded: RunRecord, repeated: RunRecord, metrics: Mapping[str, 
         found.append("the curves differ")
     more = [f"and {len(found) - LISTED} more differences"] if len(found) > LISTED else []
     return found[:LISTED] + more
+
+
+def _known_to(first: Outcome, second: Outcome) -> dict[str, float]:
+    """Return the metrics of a repeated run, without those of the engine that an earlier record does not have."""
+    return {name: value for name, value in second.metrics.items() if name in first.metrics or name not in AMONG_METRICS}
 
 
 def _compared(

@@ -26,7 +26,7 @@ from mobench.gradients.blocks import refuse_non_finite
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
 from mobench.training.optimizer import Training
-from mobench.training.secondary_progress import secondary_progress
+from mobench.training.secondary_progress import secondary_progress, update_of
 from mobench.training.step import take_step
 from mobench.training.workload import Stack, Workload, make_workload
 
@@ -41,6 +41,7 @@ class Member:
         self.gradients = workload.gradients_of(index)
         self.held_out = partial(workload.held_out, index)
         self.lower_bounds: Vector = workload.lower_bounds[index]
+        self.thresholds: Vector | None = workload.thresholds[index]
         self.by_direction = method.overrides("direction")
         self.observes = method.overrides("observe")
         self.means = Means()
@@ -150,7 +151,8 @@ class Group:
         weights = np.zeros((workload.size, workload.k))
         for member in alive:
             seen = losses[member.index]
-            step = Step(seen, member.gradients, member.lower_bounds, iteration, self.total, member.held_out)
+            bounds, limits = member.lower_bounds, member.thresholds
+            step = Step(seen, member.gradients, bounds, iteration, self.total, member.held_out, limits)
             try:
                 if not finite:
                     self.refuse_non_finite_losses(step)
@@ -192,6 +194,8 @@ class Group:
             row["gradient_norms"] = norms = np.sqrt(np.diagonal(gram))
             scale = norms[0] * norms[1:]
             row["cosines"] = np.divide(gram[0, 1:], scale, out=np.zeros_like(scale), where=scale > 0)
+            if not member.by_direction:
+                row |= update_of(gram, weights)
         if (point := self.workload.point(member.index)) is not None:
             row["point"] = point
         row.update({name: value for name, value in step.notes.items() if isinstance(value, np.ndarray)})
@@ -231,6 +235,9 @@ class Group:
                 metrics = self.workload.metrics(member.index)
                 timings = self.workload.timings(member.index)
                 artifact = self.workload.artifact(member.index)
+                if last := self.workload.final_sample(member.index):
+                    member.history.add({"step": self.iteration, **last})
+                metrics |= self.workload.stationarity(member.index)
             except Exception as error:  # noqa: BLE001 - as above
                 member.fail(error, self.iteration)
         if self.progress_steps and not member.by_direction:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from mobench.core.columns import AT_THE_END
 from mobench.core.method import Matrix, Step, Vector
 from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
@@ -21,6 +22,7 @@ from mobench.errors import MethodError
 from mobench.gradients.buckets import longest_bucket
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.joint_parameters import join
+from mobench.solvers.stationarity import pareto_residual
 from mobench.training.step import Gradients
 
 Stack = npt.NDArray[np.float64]
@@ -37,6 +39,8 @@ class Workload(ABC):
     k: int
     lower_bounds: Matrix
     """The B×K lower bounds of the objectives."""
+    thresholds: Sequence[Vector | None]
+    """What each member's problem states as the losses to get below."""
     parameters: Sequence[torch.Tensor]
     """What the optimizer updates."""
     steps_per_epoch: int = 1
@@ -69,6 +73,14 @@ class Workload(ABC):
     @abstractmethod
     def metrics(self, member: int) -> dict[str, float]:
         """Return the problem's own metrics of a member at the current parameters."""
+
+    @abstractmethod
+    def stationarity(self, member: int) -> dict[str, float]:
+        """Return `AT_THE_END` of a finished member: what its gradients at the current parameters say."""
+
+    def final_sample(self, member: int) -> dict[str, Any]:
+        """Return what the curves keep of a finished member's end."""
+        return {}
 
     def timings(self, member: int) -> dict[str, float]:
         """Return what was timed of a finished member."""
@@ -121,6 +133,7 @@ class VectorWorkload(Workload):
         ]
         self.k = len(self.problems[0].objectives())
         self.lower_bounds = np.array([problem.lower_bounds(streams.seed) for problem, streams in members])
+        self.thresholds = [_thresholds(problem, streams.seed) for problem, streams in members]
         padded = list(range(self.size)) + [0] * (-self.size % LANES)
         self.constants: Constants = {name: torch.stack([each[i][name] for i in padded]) for name in each[0]}
         self.theta = torch.stack([starts[i] for i in padded]).requires_grad_()
@@ -133,7 +146,7 @@ class VectorWorkload(Workload):
         self._iteration = 0
         self._gradients: Stack | None = None
         self._grams: Stack | None = None
-        self._final: tuple[Matrix, Matrix] | None = None
+        self._final: Matrix | None = None
 
     def begin(self, iteration: int) -> Matrix:
         self._iteration = iteration
@@ -175,18 +188,30 @@ class VectorWorkload(Workload):
         assert self.theta.grad is not None
         self.theta.grad.copy_(torch.from_numpy(combined))
 
+    def after_update(self, lr: float) -> None:
+        with torch.no_grad():
+            allowed = self.kind.project(self.theta, self.constants)
+            if allowed is not None:
+                self.theta.copy_(allowed)
+
     def metrics(self, member: int) -> dict[str, float]:
         problem = self.problems[member]
-        if self._final is None:
-            self._final = self.begin(self._iteration), np.sqrt(np.diagonal(self.grams(), axis1=1, axis2=2))
-        losses, norms = (values[member].tolist() for values in self._final)
+        losses = self._losses_at_the_end()[member].tolist()
         constants = {name: value[member] for name, value in self.constants.items()}
         return {
             **{f"loss/{name}": loss for name, loss in zip(problem.objectives(), losses, strict=True)},
-            "primary_gradient_norm": norms[0],
-            "cms_residual": max(norms),
             **problem.measure(self.theta.detach()[member], constants),
         }
+
+    def stationarity(self, member: int) -> dict[str, float]:
+        self._losses_at_the_end()
+        return _stationarity(self.grams()[member], self.rows()[member])
+
+    def _losses_at_the_end(self) -> Matrix:
+        """Return the losses at the current parameters; gradients that are read from then on are theirs."""
+        if self._final is None:
+            self._final = self.begin(self._iteration)
+        return self._final
 
     def point(self, member: int) -> list[float] | None:
         return self.theta[member].tolist() if self.theta.shape[1] <= 3 else None
@@ -225,6 +250,7 @@ class TaskWorkload(Workload):
         self.task = task
         self.k = len(problem.objectives())
         self.lower_bounds = np.array([problem.lower_bounds(seed)])
+        self.thresholds = [_thresholds(problem, seed)]
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
         self._batch: Any = None
@@ -283,6 +309,16 @@ class TaskWorkload(Workload):
     def metrics(self, member: int) -> dict[str, float]:
         return dict(self.task.metrics())
 
+    def stationarity(self, member: int) -> dict[str, float]:
+        """Take them on one more batch, which is not trained on; it counts for no cost of the run."""
+        batch = self.task.held_out_batch()
+        rows = self._rows.twin()
+        rows.load(self.task.held_out_losses(next(self._batches) if batch is None else batch))
+        return _stationarity(rows.gram())
+
+    def final_sample(self, member: int) -> dict[str, Any]:
+        return dict(self.task.final_sample())
+
     def timings(self, member: int) -> dict[str, float]:
         return dict(self.task.timings())
 
@@ -303,6 +339,20 @@ class TaskWorkload(Workload):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.task.load_state_dict(state)
+
+
+def _stationarity(gram: Matrix, gradients: Matrix | None = None) -> dict[str, float]:
+    """Return `AT_THE_END` of a Gram matrix, nothing if it is not finite."""
+    if not np.isfinite(gram).all():
+        return {}
+    norms = np.sqrt(np.diagonal(gram)).tolist()
+    names = (metric.name for metric in AT_THE_END)
+    return dict(zip(names, (norms[0], max(norms), pareto_residual(gram, gradients)), strict=True))
+
+
+def _thresholds(problem: Problem, seed: int) -> Vector | None:
+    stated = problem.thresholds(seed)
+    return None if stated is None else np.array(stated, dtype=np.float64)
 
 
 def make_workload(members: Sequence[tuple[Problem, Streams]], *, as_vector: bool = True) -> Workload:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 
@@ -46,6 +47,7 @@ def trained_metrics(objectives: Sequence[str]) -> Iterator[Metric]:
 def pruned_metrics(holdout: bool) -> Iterator[Metric]:
     """Yield accuracies and costs of the whole network and at every target."""
     chosen_on = "validation images, for choosing configurations" if holdout else "test images, as none are held out"
+    data: Literal["validation", "test"] = "validation" if holdout else "test"
     for target in (0.0, *TARGETS):
         share = f"{100 * target:g} %"
         end, label, of = (
@@ -53,13 +55,15 @@ def pruned_metrics(holdout: bool) -> Iterator[Metric]:
             if target
             else ("", "", "of the whole network")
         )
-        yield Metric(f"accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, f"accuracy {of} on test images")
+        yield Metric(
+            f"accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, f"accuracy {of} on test images", "test"
+        )
         chosen = f"accuracy {of} on {chosen_on}"
-        yield Metric(f"selection_accuracy{end}", f"validation accuracy{label}", "%", "max", PERCENT, chosen)
+        yield Metric(f"selection_accuracy{end}", f"validation accuracy{label}", "%", "max", PERCENT, chosen, data)
         for name, words, unit, meaning in COSTS:
             yield Metric(f"{name}{end}", f"{words}{label}", unit, "min", NON_NEGATIVE, f"{meaning} {of}")
         if target:
             removed = f"share of the parameters that was removed for the target of {share}"
             yield Metric(f"reduction{end}", f"share removed for {share}", range=SHARE, meaning=removed)
     mean = "mean of the test accuracies over all shares of parameters removed"
-    yield Metric("accuracy@mean", "mean test accuracy when pruned", "%", "max", PERCENT, mean)
+    yield Metric("accuracy@mean", "mean test accuracy when pruned", "%", "max", PERCENT, mean, "test")

@@ -20,7 +20,7 @@ Shape = tuple[int, int, int]
 def check_data(problem: Compression) -> None:
     """Read the images once, which downloads and verifies them, and see whether network and batches fit them."""
     machine = resources()
-    shape, images = _training_images(problem.dataset, machine.data_root, machine.data_download, problem.holdout)
+    shape, images = _training_images(problem.dataset, machine.data_root, machine.may_download, problem.holdout)
     if networks.input_shape(problem.network) != shape:
         fitting = [name for name in networks.names() if networks.input_shape(name) == shape]
         raise UserError(

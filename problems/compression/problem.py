@@ -47,6 +47,7 @@ class Compression(TaskProblem):
     """
 
     id = "compression@1"
+    training: ClassVar = {"optimizer": "adam", "lr": 0.02, "schedule": "cosine", "epochs": 30}
     title = "Network compression"
     formulas = (
         Formula(

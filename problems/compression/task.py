@@ -41,7 +41,7 @@ class CompressionTask(Task):
         self.splits = splits or data.load(
             problem.dataset,
             self.machine.data_root,
-            download=self.machine.data_download,
+            download=self.machine.may_download,
             device=self.device,
             holdout=problem.holdout,
         )

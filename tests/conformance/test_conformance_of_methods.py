@@ -31,6 +31,14 @@ VARIANTS: list[Case] = [
     ("alignedmtl", {"scale": "rmse"}),
     ("graddrop", {"leak": 0.3}),
     ("sdmgrad", {"pull": 0.0}),
+    ("dwa", {"period": 2}),
+    ("epo", {"preference": (1.0, 2.0, 3.0), "tolerance": 10.0}),
+    ("pmgda", {"sigma": 1.0}),
+    ("lagrangian", {"restart": True, "threshold": 0.5}),
+    ("augmented-lagrangian", {"multipliers": False, "rho": 10.0}),
+    ("lexicographic", {"threshold": (1.0, 0.5)}),
+    ("gradnorm", {"layer": "all", "lr": 0.5}),
+    ("stch", {"preference": (1.0, 2.0, 3.0), "smoothing": 0.01}),
 ]
 CASES: list[Case] = [(name, {}) for name in methods()] + VARIANTS
 

@@ -65,7 +65,8 @@ def test_everything_that_ships_is_described() -> None:
         assert isinstance(reference, Reference) and reference.authors and reference.title and reference.year, card.id
         assert card.reference == str(reference)
         assert not card.link or re.fullmatch(
-            r"https://(arxiv\.org/abs/|doi\.org/|openreview\.net/forum\?id=)[\w./-]+", card.link
+            r"https://(arxiv\.org/abs/|doi\.org/|proceedings\.mlr\.press/|openreview\.net/forum\?id=)[\w./-]+",
+            card.link,
         )
 
 

@@ -179,3 +179,26 @@ def test_texts_reach_a_plugins_setting_as_they_were_typed():
 
 def test_overlay_merges_mappings_and_replaces_the_rest():
     assert overlay({"a": {"b": 1, "c": [1]}, "d": 2}, {"a": {"c": [2, 3]}}) == {"a": {"b": 1, "c": [2, 3]}, "d": 2}
+
+
+def test_what_a_suite_says_of_every_method_holds_for_listed_and_added_ones(tmp_path):
+    file = tmp_path / "tuned.yaml"
+    file.write_text(
+        "problems: {two-wells@1: {}}\nmethods: {mgda: {}, ws: [{weight: 0.5}, {weight: 0.1, training.lr: 1.0}]}\n"
+        "every_method: {training.lr: [0.1, 0.2]}\n"
+    )
+    made = make_plan(load_suite(str(file)), {"methods": ["+pcgrad"]})
+    rates: dict[str, list[float]] = {}
+    for spec in made.specs:
+        rates.setdefault(spec.method, []).append(spec.run_training["lr"])
+    assert rates == {"mgda@1": [0.1, 0.2], "ws@1": [0.1, 0.2, 1.0], "pcgrad@1": [0.1, 0.2]}
+
+
+@pytest.mark.parametrize("suite", ["escape", "plane", "scale-invariance", "toy"])
+def test_tuned_learning_rates_are_the_same_choice_for_all(suite):
+    made = make_plan(load_suite(suite, "tuned-lr"), {})
+    rates = {spec.method: set() for spec in made.specs}
+    for spec in made.specs:
+        rates[spec.method].add(spec.run_training["lr"])
+    assert len({frozenset(tried) for tried in rates.values()}) == 1
+    assert all(len(tried) == 3 for tried in rates.values())

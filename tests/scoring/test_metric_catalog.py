@@ -52,7 +52,7 @@ def test_settings_are_explained_by_their_declaration():
     assert catalog["problem.k"].meaning == "number of objectives K"
     assert catalog["training.lr"].meaning == "learning rate"
     assert (catalog["method.tau"].label, catalog["method.weight"].label, catalog["method.c"].label) == ("τ", "λ", "c")
-    assert catalog["method.lr"].meaning == find_method("famo").settings["lr"].meaning
+    assert find_method("famo").settings["lr"].meaning in catalog["method.lr"].meaning
     assert "problem.scale" not in catalog, "no problem with a scale was given"
 
 

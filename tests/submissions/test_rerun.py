@@ -34,6 +34,19 @@ def test_the_seed_says_which_runs_are_drawn(bundle):
     assert len(draw(bundle.records, 99, 0)) == 15
 
 
+def test_a_record_from_before_a_metric_of_the_engine_agrees_and_gradients_at_the_end_are_compared_here_alone(bundle):
+    record = next(record for record in bundle.records if record.outcome.status == "done")
+    metrics = dict(record.outcome.metrics)
+    earlier = {name: value for name, value in metrics.items() if name != "pareto_residual"}
+    assert len(earlier) == len(metrics) - 1
+    before = replace(record, outcome=replace(record.outcome, metrics=earlier))
+    assert differences(before, record, {}, exact=True) == []
+    other = replace(record, outcome=replace(record.outcome, metrics={**metrics, "cms_residual": 7.0}))
+    assert differences(record, other, {}, exact=False) == []
+    (found,) = differences(record, other, {}, exact=True)
+    assert found.startswith("cms_residual recorded as")
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [

@@ -40,7 +40,11 @@ def draw_plots(
         if not len(frame):
             continue
         with house_style():
-            files = render(plot.draw(frame, results.metrics))
+            figure = plot.draw(frame, results.metrics)
+            if results.differs:
+                words = f"{figure.get_suptitle()}\n{results.differs}".strip()
+                figure.suptitle(words, x=0.01, ha="left", fontsize="small", parse_math=False)
+            files = render(figure)
         repeated = sum(other.partition("_")[0] == plot.name for other, *_ in drawn)
         drawn.append((f"{plot.name}_{repeated + 1}" if repeated else plot.name, plot.title(), files, frame))
     return [Picture(name, title, *files(), frame) for name, title, files, frame in drawn]

@@ -12,7 +12,7 @@ from mobench.core.registry import register
 from mobench.errors import unknown
 from mobench.planning.expression import Expression
 
-from .gradient_norm import floored, spread
+from .along_the_run import floored, spread
 from .panels import add_legend, draw_law, draw_lines, in_order, panels
 from .style import method_styles
 

@@ -12,6 +12,7 @@ from mobench.core.plot import Plot
 from mobench.core.problem import VectorProblem
 from mobench.core.registry import register
 from mobench.core.streams import Streams
+from mobench.reporting.drawn_by_step import mark
 
 from .panels import in_order, panels
 from .style import method_styles
@@ -34,7 +35,7 @@ SECONDARY, FRONT = "#4d7ea8", "#111111"
 
 @register
 class Trajectories(Plot):
-    """Paths in the plane."""
+    """Paths in the plane, drawn as the steps are taken."""
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
         """Return the paths (`kind` path: contender, id, step, x, y), the losses on a grid (`kind` contour) and
@@ -73,7 +74,11 @@ class Trajectories(Plot):
             style = styles[str(name)]
             axis.plot(front["x"], front["y"], color=FRONT, linewidth=2.2, zorder=2, path_effects=outline)
             for _, path in part.groupby("id", sort=False):
-                axis.plot(path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3, path_effects=outline)
+                (line,) = axis.plot(
+                    path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3, path_effects=outline
+                )
+                line.set_gid(mark(path["step"].tolist()))
+                line.get_path().should_simplify = False  # every point stays, for the time at which it is reached
                 first, last = path.iloc[0], path.iloc[-1]
                 axis.plot(first["x"], first["y"], "o", color="white", markeredgecolor="#222222", markersize=5, zorder=4)
                 axis.plot(

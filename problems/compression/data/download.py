@@ -18,7 +18,9 @@ from .archive import checksum
 
 TRIES = 4
 """Attempts in a row that may bring no new byte before the download is given up."""
-TIMEOUT = 30.0
+UNREACHED = 2
+"""Attempts after which a server that was never reached is given up: most likely there is no network."""
+TIMEOUT = 15.0
 """Seconds without an answer after which a connection counts as broken."""
 CHUNK = 1 << 16
 
@@ -48,8 +50,8 @@ def download(url: str, target: Path, md5: str, *, pause: float = 1.0) -> None:
 
 
 def _fetch_all(url: str, part: Path, pause: float) -> None:
-    """Repeat until the file is whole; give up after `TRIES` attempts in a row without progress."""
-    best, failures = _size(part), 0
+    """Repeat until the file is whole; give up after `TRIES` attempts in a row without progress, or `UNREACHED`."""
+    best, failures, reached = _size(part), 0, False
     with _progress_bar() as progress:
         while True:
             try:
@@ -59,7 +61,8 @@ def _fetch_all(url: str, part: Path, pause: float) -> None:
                     raise UserError(f"{url} answers {error.code} {error.reason}") from error
                 failures = 0 if _size(part) > best else failures + 1
                 best = max(best, _size(part))
-                if failures == TRIES:
+                reached = reached or best > 0 or not isinstance(error, URLError) or isinstance(error, HTTPError)
+                if failures == (TRIES if reached else UNREACHED):
                     raise _given_up(url, part, error) from error
             time.sleep(pause * 2 ** max(failures - 1, 0))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tarfile
 from pathlib import Path
 
 from filelock import FileLock
 
-from mobench.errors import UserError
+from mobench.errors import MissingDataError, UserError
 
 from .archive import MIRROR, Archive, check, checksum
 from .download import download
@@ -21,9 +22,9 @@ def require(archive: Archive, root: Path, *, download: bool) -> None:
         return
     if not download:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise UserError(
+        raise MissingDataError(
             f"{archive.title} is not complete in data.root={root}: no {missing[0]}{more}. "
-            f"Set data.download=true to fetch it from {archive.url} (or from a mirror, whose base URL goes into the "
+            f"data.download=true fetches it from {archive.url} (or from a mirror, whose base URL goes into the "
             f"environment variable {MIRROR}), or {_by_hand(archive)}"
         )
     try:
@@ -32,10 +33,10 @@ def require(archive: Archive, root: Path, *, download: bool) -> None:
             if archive.missing(root):  # another process may have brought them while we waited
                 _bring(archive, root)
     except OSError as error:
-        raise UserError(f"data.root={root} cannot be written: {error}. Choose another data.root") from error
+        raise MissingDataError(f"data.root={root} cannot be written: {error}. Choose another data.root") from error
     still_missing = archive.missing(root)
     if still_missing:
-        raise UserError(f"{archive.packed.name} does not contain {still_missing[0]}")
+        raise MissingDataError(f"{archive.packed.name} does not contain {still_missing[0]}")
 
 
 def _bring(archive: Archive, root: Path) -> None:
@@ -43,10 +44,13 @@ def _bring(archive: Archive, root: Path) -> None:
     if packed.exists():
         check(packed, archive.packed.md5, checksum(packed))
     else:
+        source = archive.source()
+        told = f"fetching {archive.title} from {source} into data.root={root} (data.download=false forbids it)"
+        print(told, file=sys.stderr, flush=True)
         try:
-            download(archive.source(), packed, archive.packed.md5)
+            download(source, packed, archive.packed.md5)
         except UserError as error:
-            raise UserError(
+            raise MissingDataError(
                 f"{error}. Try again; set the environment variable {MIRROR} to the base URL of a mirror; "
                 f"or {_by_hand(archive)}"
             ) from error

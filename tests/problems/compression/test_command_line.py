@@ -64,7 +64,7 @@ def test_corrupt_data_is_named_before_any_run_and_left_as_it_is(tmp_path: Path) 
 def test_missing_data_says_how_to_get_it(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, dataset="cifar-100", network="resnet-narrow")
     settings = [f"suite={suite}", f"data.root={tmp_path / 'data'}", f"results={tmp_path / 'results'}"]
-    told = mobench("run", *settings, code=2)
+    told = mobench("run", *settings, "data.download=false", code=2)
     assert "CIFAR100 is not complete" in told and "data.download=true" in told
     assert not (tmp_path / "results").exists()
 

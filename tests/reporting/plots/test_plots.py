@@ -10,7 +10,7 @@ from mobench.core.outcome import Outcome
 from mobench.core.registry import find_problem, plots
 from mobench.planning.suite import Suite, load_suite
 from mobench.reporting.plots import draw_plots, house_style
-from mobench.reporting.plots.gradient_norm import FLOOR
+from mobench.reporting.plots.along_the_run import FLOOR
 from mobench.reporting.rendering import at_once, beside
 from mobench.reporting.sheets import hypervolume_sheets
 from mobench.scoring.indicators.intervals import interval

@@ -1,0 +1,70 @@
+"""STCH: descend a smooth form of the largest weighted loss."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from mobench.core.about import Formula, Look, Reference
+from mobench.core.method import Method, Step, Vector
+from mobench.core.registry import register
+from mobench.core.settings import one_each, real, reals
+
+
+@register
+class STCH(Method):
+    """Smooth Tchebycheff scalarisation: minimise the largest weighted loss, with its corners rounded off.
+
+    Unlike a weighted sum it can reach every point of a front, whatever its shape: each preference has its own point. It
+    looks at the losses alone, and a step costs one backward pass of the weighted loss. The smoothing μ is the knob.
+
+    With preferences λ, which are divided by their sum, and x_i = ℓ_i − b_i, b_i the lower bound (0 where none is
+    known), d is the gradient of
+
+        μ log Σ_i exp(λ_i x_i / μ),     w_i = λ_i exp(λ_i x_i / μ) / Σ_j exp(λ_j x_j / μ).
+
+    For μ → 0 the largest λ_i x_i alone is descended, for μ → ∞ the weighted sum.
+
+    Scale: weights are positive, and at most the largest λ_i. With one objective d = g_1.
+    """
+
+    title = "STCH"
+    formulas = (
+        Formula(
+            r"\underset{\theta}{\text{min}}\ \mu \log\,\sum_i "
+            r"\exp\left(\frac{\lambda_i \left(\ell_i(\theta) - b_i\right)}{\mu}\right)",
+            "What is minimised",
+        ),
+    )
+    reference = Reference(
+        "X. Lin, X. Zhang, Z. Yang, F. Liu, Z. Wang and Q. Zhang",
+        "Smooth Tchebycheff Scalarization for Multi-Objective Optimization",
+        "ICML",
+        2024,
+        "https://arxiv.org/abs/2402.19078",
+    )
+    look = Look("#A349E9", "#B65EFA", "H")
+    lacks: ClassVar = {
+        "scale-invariant direction": "the largest loss depends on the losses' scales",
+        "length follows the gradients": "the smoothing μ is not rescaled",
+        "no objective ascends": "the weights know the losses, not where the gradients point",
+    }
+
+    smoothing: float = real(0.1, low=0.0, low_open=True, meaning="μ, how far the corner is rounded off")
+    preference: float | tuple[float, ...] = reals(
+        1.0, low=0.0, low_open=True, meaning="λ, weight of each loss; divided by the sum"
+    )
+
+    symbols: ClassVar[dict[str, str]] = {"smoothing": "μ"}
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        one_each("stch.preference", self.preference, k, "objectives")
+
+    def weights(self, step: Step) -> Vector:
+        preference = np.array(one_each("stch.preference", self.preference, step.k, "objectives"))
+        preference /= preference.sum()
+        exponents = preference * step.gaps(-np.inf) / self.smoothing
+        powers = np.exp(exponents - exponents.max())
+        return np.asarray(preference * powers / powers.sum())

@@ -1,0 +1,31 @@
+"""A problem by itself as a suite, for runs that no suite file describes."""
+
+from __future__ import annotations
+
+from mobench.core.registry import find_problem, methods
+from mobench.planning.suite import Suite
+from mobench.planning.suite_parts import STANDARD
+
+SEEDS = (0, 1, 2)
+SHOWN = 3
+"""How many of the metrics that a problem declares its table shows."""
+
+
+def suite_of_problem(name: str) -> Suite:
+    """Return a suite of the problem and all methods at their defaults, with three seeds and the problem's training."""
+    kind = find_problem(name)
+    problem = kind()
+    directed = [metric.name for metric in problem.metrics() if metric.better]
+    own = [metric for metric in directed if not metric.startswith("loss/")]
+    return Suite(
+        name=f"problem-{kind.label()}",
+        profile=STANDARD,
+        title=kind.title or kind.label(),
+        about=f"The problem {kind.id} by itself.",
+        problems={kind.id: {}},
+        methods={method: {} for method in methods()},
+        training=dict(kind.training),
+        metrics=tuple((own + directed)[:SHOWN]),
+        plots=("pareto", "curves", "conflict"),
+        seeds=SEEDS,
+    )

@@ -1,0 +1,42 @@
+"""A loss along a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from mobench.core.registry import register
+from mobench.errors import UserError
+
+from .along_the_run import AlongTheRun
+
+if TYPE_CHECKING:
+    from mobench.scoring.metric_catalog import MetricCatalog
+    from mobench.scoring.suite_results import SuiteResults
+
+
+@register
+class Curves(AlongTheRun):
+    """A loss along the run: median and range over configurations and seeds."""
+
+    place = 0
+
+    def data(self, results: SuiteResults, *, objective: int = 1) -> pd.DataFrame:
+        """Return the median and the range of one objective on the training batch, 1 for the primary."""
+        if not isinstance(objective, int) or objective < 1:
+            raise UserError(f"the plot curves takes objective=N, 1 for the primary, not {objective}")
+        self.place = objective - 1
+        frame = self.curves(results, ["losses"])
+        names = {name: problem.objectives() for name, problem in results.problems.items()}
+        known = {listed[self.place] for listed in names.values() if self.place < len(listed)}
+        return frame.assign(objective=known.pop() if len(known) == 1 else f"objective {objective}")
+
+    def number(self, row: Mapping[str, Any]) -> float | None:
+        losses = row["losses"]
+        loss: float | None = losses[self.place] if self.place < len(losses) else None
+        return loss
+
+    def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:
+        return f"{frame['objective'].iloc[0]} loss"

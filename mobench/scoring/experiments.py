@@ -1,0 +1,63 @@
+"""The experiments of a manifest: which of its runs are compared with which, and what tells them from the profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mobench.core.spec import RunSpec, hash_of
+from mobench.planning.experiment import Experiment, difference
+from mobench.planning.suite import Suite
+from mobench.store.record import RunRecord
+from mobench.store.suite_manifest import SuiteManifest
+
+
+@dataclass(frozen=True)
+class ExperimentRuns:
+    """The planned runs of one experiment."""
+
+    differs: str
+    """What differs from the profile, empty for the profile's own experiment."""
+    runs: frozenset[str]
+
+
+def experiments_of(
+    suite: Suite, manifest: SuiteManifest, records: Callable[[Iterable[str]], Iterable[RunRecord]]
+) -> list[ExperimentRuns]:
+    """Return the experiments of a manifest as they relate to `suite`, the profile's own first.
+
+    They are compared with the suite as it is now: what was planned before its file was edited differs from it too.
+    Runs of which no experiment is known are told apart by their records; those without one count to the profile.
+    """
+    profile = Experiment.of(suite)
+    found: dict[str, tuple[str, set[str]]] = {}
+    known = [(planned.experiment, planned.runs) for planned in manifest.experiments]
+    for experiment, runs in (*known, *_by_record(manifest.unsorted, profile, records)):
+        differs = difference(experiment, profile)
+        found.setdefault(hash_of(differs.parts), (differs.words, set()))[1].update(runs)
+    names: dict[str, int] = {}
+    listed = []
+    for words, ids in found.values():
+        names[words] = names.get(words, 0) + 1
+        listed.append(ExperimentRuns(f"{words} ({names[words]})" if names[words] > 1 else words, frozenset(ids)))
+    return sorted(listed, key=lambda each: bool(each.differs))
+
+
+def _by_record(
+    ids: Iterable[str], profile: Experiment, records: Callable[[Iterable[str]], Iterable[RunRecord]]
+) -> list[tuple[Experiment, list[str]]]:
+    """Divide runs by the kinds of things in which each differs from the profile, and by their training."""
+    without = set(ids)
+    groups: dict[Any, list[RunSpec]] = {}
+    kinds: dict[str, str] = {}
+    for record in records(ids) if without else ():
+        spec = record.spec
+        without.discard(spec.id)
+        key = hash_of([vars(spec.configuration), spec.seed in profile.seeds])
+        if key not in kinds:
+            parts = difference(Experiment.of_runs([spec]), profile).parts
+            kinds[key] = hash_of([sorted(parts), {k: v for k, v in parts.items() if k.startswith("training.")}])
+        groups.setdefault(kinds[key], []).append(spec)
+    rest = [(profile, list(without))] if without else []
+    return [*((Experiment.of_runs(specs), [spec.id for spec in specs]) for specs in groups.values()), *rest]

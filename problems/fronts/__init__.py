@@ -1,0 +1,5 @@
+"""Classical test problems with known fronts: ZDT, DTLZ and two engineering problems, in boxes."""
+
+from . import dtlz, engineering, zdt
+
+__all__ = ["dtlz", "engineering", "zdt"]

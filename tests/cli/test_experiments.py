@@ -1,0 +1,109 @@
+"""Runs with overrides have tables of their own, wherever results are read; through the real command line."""
+
+import contextlib
+import io
+import json
+
+import pandas as pd
+import pytest
+
+from mobench.cli import main
+
+OVERRIDES = ("methods=pcd", "training.steps=30", "training.lr=0.5")
+DIFFERS = "training.lr=0.5, training.steps=30"
+
+
+def mobench(*arguments, cwd):
+    out = io.StringIO()
+    with contextlib.chdir(cwd), contextlib.redirect_stdout(out):
+        assert main(arguments) == 0
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The example that once was pooled: a suite, and one of its methods with another training, in one folder."""
+    path = tmp_path_factory.mktemp("work")
+    mobench("run", "suite=plane", "jobs=0", "results=out", "--quiet", cwd=path)
+    printed = mobench("run", "suite=plane", *OVERRIDES, "jobs=0", "results=out", "--quiet", cwd=path)
+    assert f"(plane, profile standard with {DIFFERS})" in " ".join(printed.split())
+    return path
+
+
+def hypervolume(text):
+    """Return the hypervolume of PCD in the first table."""
+    row = next(line.split() for line in text.splitlines() if line.startswith("pcd "))
+    return row[4]
+
+
+def test_the_terminal_has_a_table_for_each_experiment(folder):
+    whole, own, other = (
+        mobench("results", "results=out", cwd=folder)
+        .partition("Two wells in the plane")[2]
+        .partition("Two wells in the plane")
+    )
+    assert own and hypervolume(whole) == "1.000"
+    assert "profile standard)" in whole and f"standard with {DIFFERS})" in " ".join(other.split())
+    assert float(hypervolume(other)) < 0.99
+    assert "mgda" in whole and "mgda " not in other.lower().partition("published and measured")[0]
+
+
+def test_every_report_counts_its_own_runs_and_plots_say_what_differs(folder):
+    mobench("report", "suite=plane", "results=out", cwd=folder)
+    reports = {path.parent.name: path for path in (folder / "out" / "report").glob("*/report.md")}
+    assert sorted(reports) == ["plane.standard", "plane.standard.training.lr=0.5-training.steps=30"]
+    own, other = (reports[name].read_text() for name in sorted(reports))
+    assert "21 of 21 planned" in own and "3 of 3 planned" in other
+    assert f"profile standard with {DIFFERS}" in other
+    drawn = (reports["plane.standard.training.lr=0.5-training.steps=30"].parent / "trajectories.svg").read_text()
+    assert DIFFERS in drawn  # matplotlib notes every text as a comment
+    assert DIFFERS not in (reports["plane.standard"].parent / "trajectories.svg").read_text()
+
+
+@pytest.mark.parametrize("view", ["runs", "scores"])
+def test_files_name_the_experiment_of_every_row(folder, view):
+    for format_, read in (("csv", pd.read_csv), ("json", pd.read_json)):
+        mobench("results", "results=out", f"format={format_}", f"view={view}", f"out=all.{format_}", cwd=folder)
+        table = read(folder / f"all.{format_}")
+        groups = table.assign(experiment=table["experiment"].fillna("")).groupby("experiment")
+        assert {name: len(rows) for name, rows in groups} == {"": 21, DIFFERS: 3}
+
+
+def test_the_site_has_a_page_for_each_and_ranks_the_profile_alone(folder):
+    mobench("leaderboard", "build", "results=out", "out=site", cwd=folder)
+    pages = {path.name: path.read_text() for path in (folder / "site" / "suites").iterdir()}
+    (other,) = (text for name, text in pages.items() if name != "plane.standard.html")
+    assert "21 of 21 planned runs" in pages["plane.standard.html"]
+    assert "3 of 3 planned runs" in other and DIFFERS in other
+    front = (folder / "site" / "index.html").read_text()
+    assert DIFFERS in front and "7 contenders over 3 contests of plane (standard)<" in front
+    runs = json.loads((folder / "site" / "data" / "results.json").read_text())
+    assert sum(run["experiment"] == DIFFERS for run in runs) == 3
+
+
+def test_an_edited_suite_makes_its_old_runs_another_experiment(tmp_path):
+    suite = tmp_path / "mine.yaml"
+    text = "problems: {two-wells@1: {}}\nmethods: {mgda: {}, ws: {}}\ntraining: {steps: %d}\n"
+    for steps in (3, 4):
+        suite.write_text(text % steps)
+        mobench("run", "suite=mine.yaml", "jobs=0", "results=out", "--quiet", cwd=tmp_path)
+    mobench("results", "suite=mine.yaml", "results=out", "format=csv", "out=all.csv", cwd=tmp_path)
+    table = pd.read_csv(tmp_path / "all.csv", keep_default_na=False)
+    assert table.groupby("experiment")["training.steps"].unique().map(list).to_dict() == {
+        "": [4],
+        "training.steps=3": [3],
+    }
+
+
+def test_a_manifest_from_before_experiments_is_divided_by_its_records(folder, tmp_path):
+    """The first schema had one list of runs."""
+    path = folder / "out" / "manifests" / "plane.standard.json"
+    now = json.loads(path.read_text())
+    ids = sorted(id_ for planned in now["experiments"] for id_ in planned["runs"])
+    before = {"schema": 1, **{key: now[key] for key in ("suite", "profile", "definition")}, "runs": [*ids, "0" * 64]}
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / path.name).write_text(json.dumps(before))
+    (tmp_path / "runs").symlink_to(folder / "out" / "runs")
+    own, other = mobench("results", f"results={tmp_path}", cwd=tmp_path).split("Two wells in the plane")[1:]
+    assert "21 of 22 planned" in own and DIFFERS not in own
+    assert "3 of 3 planned" in other and DIFFERS in " ".join(other.split())

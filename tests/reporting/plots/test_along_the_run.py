@@ -1,0 +1,109 @@
+"""Curves, conflict and Pareto plots, and paths that draw themselves: the numbers behind them, and the files."""
+
+import re
+
+import numpy as np
+import pytest
+
+from mobench import UserError
+from mobench.core.registry import plots
+from mobench.planning.plan import make_plan
+from mobench.planning.problem_suite import suite_of_problem
+from mobench.reporting.drawn_by_step import animated, mark
+from mobench.reporting.plots import draw_plots
+from mobench.reporting.plots.pareto import undominated
+from mobench.running.environment import environment
+from mobench.scoring.suite_results import SuiteResults
+from mobench.store.record import RunRecord
+from mobench.training.loop import train
+
+NOW = "2030-01-01T00:00:00+00:00"
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Real runs of two methods on the toy, two of them a sweep."""
+    suite = suite_of_problem("toy")
+    sweep = {"methods": ["ws", "mgda"], "methods.ws.weight": "[0.2,0.8]", "seeds": 2, "training.steps": 30}
+    plan = make_plan(suite, sweep)
+    outcomes = train(plan.specs)
+    records = [
+        RunRecord(spec, outcome, None, environment(), NOW, NOW)
+        for spec, outcome in zip(plan.specs, outcomes, strict=True)
+    ]
+    return SuiteResults.read(plan.suite, lambda: records)
+
+
+def data(name, results, **options):
+    return plots()[name]().data(results, **options)
+
+
+def sampled(results, method, column):
+    return [record.outcome.history[column] for record in results.records() if record.spec.method == f"{method}@1"]
+
+
+@pytest.mark.parametrize("objective", [1, 2])
+def test_curves_are_the_median_and_range_of_all_runs(found, objective):
+    frame = data("curves", found, objective=objective)
+    last = frame[(frame["contender"] == "ws") & (frame["step"] == 29)].iloc[0]
+    ends = [losses[-1][objective - 1] for losses in sampled(found, "ws", "losses")]
+    assert last["runs"] == len(ends) == 4
+    assert (last["mean"], last["low"], last["high"]) == (np.median(ends), min(ends), max(ends))
+    assert set(frame["objective"]) == {found.problems[found.table["instance"].iloc[0]].objectives()[objective - 1]}
+
+
+def test_curves_refuse_an_objective_that_is_no_place(found):
+    with pytest.raises(UserError, match="objective=N"):
+        data("curves", found, objective=0)
+
+
+def test_an_objective_that_no_problem_has_draws_nothing(found):
+    assert draw_plots([{"plot": "curves", "objective": 3}], found) == []
+
+
+def test_conflict_is_the_smallest_cosine(found):
+    frame = data("conflict", found)
+    first = frame[(frame["contender"] == "mgda") & (frame["step"] == 0)].iloc[0]
+    starts = [min(cosines[0]) for cosines in sampled(found, "mgda", "cosines")]
+    assert first["mean"] == np.median(starts) and -1.0 <= first["mean"] <= 1.0
+
+
+def test_pareto_shows_every_configuration_and_marks_trade_offs(found):
+    frame = data("pareto", found)
+    ws = frame[frame["contender"] == "ws"]
+    runs = found.done[found.done["method"] == "ws"]
+    objectives = found.problems[runs["instance"].iloc[0]].objectives()
+    means = runs.groupby("configuration")[[f"loss/{objectives[1]}", f"loss/{objectives[0]}"]].mean()
+    assert len(ws) == 2
+    assert np.allclose(np.sort(ws[["x", "y"]].to_numpy(), axis=0), np.sort(means.to_numpy(), axis=0))
+    with pytest.raises(UserError, match="two metrics"):
+        data("pareto", found, values=["loss/left"])
+    assert draw_plots([{"plot": "pareto", "values": ["seed", "absent"]}], found) == []
+
+
+@pytest.mark.parametrize(
+    ("better", "kept"),
+    [(["min", "min"], [0, 1, 4]), (["max", "max"], [2, 3]), (["max", "min"], [1, 3, 4])],
+)
+def test_undominated_points(better, kept):
+    points = np.array([[0.0, 2.0], [1.0, 1.0], [1.0, 3.0], [2.0, 2.0], [1.0, 1.0]])
+    assert np.flatnonzero(undominated(points, better)).tolist() == kept
+
+
+def test_all_of_them_are_drawn(found):
+    names = ["pareto", "curves", "conflict", "trajectories"]
+    pictures = {picture.name: picture for picture in draw_plots(names, found)}
+    assert list(pictures) == names
+    assert b"<animate" not in pictures["pareto"].svg
+    svg = pictures["trajectories"].svg.decode()
+    assert svg.count("<animate ") == 2 * len(found.done), "a path and its outline for every run"
+    assert "drawn-by-step" not in svg
+
+
+def test_a_path_is_drawn_at_the_time_of_its_steps():
+    svg = f'<g id="{mark([0, 10, 40])}"><path d="M 0 0 L 3 4 L 3 9" style="fill: none"/></g>'.encode()
+    text = animated(svg).decode()
+    assert re.search(r'values="([^"]*)"', text)[1] == "1.0000;0.5000;0.0000;0.0000"
+    assert re.search(r'keyTimes="([^"]*)"', text)[1] == "0.0000;0.2500;1.0000;1"
+    assert '<path d="M 0 0 L 3 4 L 3 9" style="fill: none" pathLength="1" stroke-dasharray="1 1">' in text
+    assert animated(b"<svg/>") == b"<svg/>"

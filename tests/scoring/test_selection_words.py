@@ -1,0 +1,34 @@
+"""Reports say "selected on validation data" only where that is so."""
+
+import pandas as pd
+
+from mobench.core.registry import find_problem
+from mobench.scoring.selection import Criterion
+from mobench.scoring.selection_words import NOTHING, how_selected, selection_words
+
+ON_VALIDATION = Criterion("accuracy@90", "selection_accuracy@90")
+ITSELF = Criterion("accuracy@90", "accuracy@90")
+
+
+def test_validation_data_is_named_only_where_images_were_held_out():
+    held_out, none_held_out = (find_problem("compression")(holdout=share) for share in (True, False))
+    words = how_selected([ON_VALIDATION], held_out, 4)
+    assert words == "configurations are selected on validation data; they are measured on test data"
+    assert "validation" not in how_selected([ON_VALIDATION], none_held_out, 4)
+    assert how_selected([ON_VALIDATION], none_held_out, 4).startswith("configurations are selected on test data")
+
+
+def test_choosing_by_the_number_shown_and_having_no_choice_are_said():
+    problem = find_problem("compression")()
+    assert "on test data by the numbers shown" in how_selected([ITSELF], problem, 4)
+    assert how_selected([ON_VALIDATION], problem, 1) == NOTHING
+    plain = how_selected([Criterion("x", "loss/wells")], find_problem("two-wells")(), 2)
+    assert plain == "configurations are selected by wells loss"
+
+
+def test_every_sentence_that_holds_for_some_instance_is_said_once():
+    known = {"a": find_problem("compression")(holdout=True), "b": find_problem("compression")(holdout=False)}
+    frame = pd.DataFrame({"instance": ["a", "a", "b"], "value": ["accuracy@90"] * 3, "tried": [2, 1, 3]})
+    sentences = selection_words([ON_VALIDATION], frame, known)
+    assert ["on validation data" in each for each in sentences] == [True, False]
+    assert all(each.endswith(".") for each in sentences)

@@ -17,16 +17,11 @@ from mobench.core.device_path import forced_device_path
 @pytest.mark.parametrize("network", ["resnet-34", "densenet-121"])
 def test_two_objectives_cost_at_most_a_third_more_operations_than_a_plain_step_and_two_waits(network: str) -> None:
     plain, ours = (counted(network, 2, name) for name in ("plain", "mobench"))
-    assert plain.by_name["convolution"] == ours.by_name["convolution"] == len(convolutions(network))
+    assert plain.by_name["convolution_backward"] == ours.by_name["convolution_backward"] > 30
     assert ours.operations <= 1.3 * plain.operations
     assert ours.launches <= 1.3 * plain.launches
     assert ours.synchronisations <= 2
     assert ours.by_name["dot"] <= 9, "three products for each of at most three buckets"
-
-
-def convolutions(network: str) -> list[torch.nn.Module]:
-    model = Subject(network, 2, 2).task.model
-    return [module for module in model.modules() if isinstance(module, torch.nn.Conv2d)]
 
 
 def test_a_nuclear_norm_takes_one_decomposition_for_each_shape_and_no_other_wait() -> None:

@@ -14,7 +14,7 @@ from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.resources import Resources
 from mobench.core.settings import choice, flag, integer, real, text
 from mobench.errors import UserError
-from mobench.planning.suite_parts import SEEDS
+from mobench.planning.suite_parts import EVERYWHERE, SEEDS
 from mobench.store.lease import LEASE_SECONDS
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Run(Command, Resources):
     problem: list[str] = names(meaning="problems to run without a suite, by all methods or methods=A,B", shown="P[,Q]")
     methods: list[str] = names(meaning="only these methods; +A adds one to the suite's own", shown="A,B")
     problems: list[str] = names(meaning="only these problems; +P adds one to the suite's own", shown="P,Q")
+    precision: str | None = choice(None, ("float32", "bf16"), meaning="arithmetic of networks; part of what a run is")
+    compile: str | None = choice(None, ("true", "false"), meaning="torch.compile networks; part of what a run is")
     seeds: Any = SEEDS
     results: str = RESULTS
     jobs: int = integer(os.cpu_count() or 1, low=0, meaning="worker processes; 0: this process")
@@ -95,7 +97,7 @@ class Run(Command, Resources):
     @property
     def overrides(self) -> dict[str, Any]:
         """What the line changes in the suites."""
-        whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit")}
+        whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit", *EVERYWHERE)}
         return {**self.others, **{key: value for key, value in whole.items() if value}}
 
 
@@ -167,10 +169,15 @@ def _warn(console: Console, damage: UserError) -> None:
     console.print(f"warning: {damage}", style="yellow", soft_wrap=True)
 
 
+def _spell_hours(hours: float) -> str:
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+
+
 def _dry_run(plans: Sequence[Plan], asked: Run) -> int:
     from rich.console import Console
 
     from mobench.core.resources import resources
+    from mobench.core.speed import ASSUMED, speed_of
     from mobench.planning.estimate import estimate_seconds, states_its_cost
     from mobench.planning.plan import make_groups
     from mobench.reporting.terminal import print_plan
@@ -190,6 +197,8 @@ def _dry_run(plans: Sequence[Plan], asked: Run) -> int:
         on_a_gpu += estimate_seconds([group for group in groups if states_its_cost(group)], "cuda")
     jobs = max(1, asked.jobs)
     console.print(f"In all about {spell_seconds(total / jobs)} with jobs={jobs}; nothing was run.")
+    if on_a_gpu:
+        console.print(f"This device: {speed_of(here)}.")
     if on_a_gpu and here == "cpu":
-        console.print(f"On a GPU that sustains 15 TFLOP/s about {on_a_gpu / 3600:,.0f} GPU hours.")
+        console.print(f"On a GPU with {ASSUMED['cuda']}: about {_spell_hours(on_a_gpu / 3600)} GPU hours.")
     return 0

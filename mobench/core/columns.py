@@ -57,5 +57,14 @@ MEASURED = (
 )
 """What the engine measures of every run, whatever its problem."""
 
+DELTA = Metric(
+    "delta_m",
+    "Δm",
+    "%",
+    "min",
+    meaning="mean over metrics of the relative loss against the suite's baselines at the same seed; below 0: better",
+)
+"""What is derived of every run of a suite that states baselines."""
+
 AMONG_METRICS = frozenset({"secondary_progress", *(metric.name for metric in AT_THE_END)})
 """Those of them that a record holds among the problem's own metrics; an earlier record may lack some."""

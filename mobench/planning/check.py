@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mobench.core.columns import IDENTITY, MEASURED
+from mobench.core.columns import DELTA, IDENTITY, MEASURED
 from mobench.core.method import Method
 from mobench.core.problem import Problem
 from mobench.core.registry import find_method, find_problem, methods, problems
@@ -52,7 +52,7 @@ def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:
     except UserError:
         pass
     else:
-        known |= _vocabulary(solved, compared)
+        known |= _vocabulary(solved, compared, [DELTA.name] if suite.baselines else [])
     for kind, path, name in _names(suite):
         if kind == "formula":
             with _at(suite, path):
@@ -71,7 +71,9 @@ def _at(suite: Suite, path: str) -> Iterator[None]:
         raise UserError(f"suite {suite.name}, profile {suite.profile}: {path}: {error}") from None
 
 
-def _vocabulary(solved: Sequence[Problem], compared: Sequence[type[Method]]) -> dict[str, Collection[str]]:
+def _vocabulary(
+    solved: Sequence[Problem], compared: Sequence[type[Method]], derived: Sequence[str]
+) -> dict[str, Collection[str]]:
     """Return the names that exist, by kind."""
     owners: dict[str, Sequence[type[Configurable]]] = {
         "problem": [*problems().values()],
@@ -95,7 +97,7 @@ def _vocabulary(solved: Sequence[Problem], compared: Sequence[type[Method]]) -> 
             found[f"value for {column}:"] = {word for setting in settings for word in setting.choices}
     measured = [metric.name for problem in solved for metric in (*problem.metrics(), *MEASURED)]
     noted = [f"{kind}{metric.name}" for method in compared for metric in method.diagnostics for kind in NOTED]
-    found["metric"] = {*measured, *noted}
+    found["metric"] = {*measured, *noted, *derived}
     found["column"] = {*found["column"], *found["metric"]}
     return found
 
@@ -104,6 +106,9 @@ def _names(suite: Suite) -> Iterator[Name]:
     """Yield everything that a suite's tables, rows and plots name."""
     yield from (("metric", f"metrics[{at}]", name) for at, name in enumerate(suite.metrics))
     yield from (("setting to split by", f"split[{at}]", name) for at, name in enumerate(suite.split))
+    for metric, where in suite.baselines.items():
+        yield "metric", f"baselines.{metric}", metric
+        yield from _where(f"baselines.{metric}", where)
     for at, table in enumerate(suite.tables):
         yield "metric", f"tables[{at}].value", table.value
         yield "column", f"tables[{at}].columns", table.columns

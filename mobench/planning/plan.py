@@ -18,6 +18,7 @@ from mobench.errors import UserError, misshaped, unknown
 from mobench.planning.experiment import Experiment, difference
 from mobench.planning.overrides import read_value, section
 from mobench.planning.suite import Suite, load_suites, parse_seeds
+from mobench.planning.suite_parts import EVERYWHERE
 from mobench.training.optimizer import ELEMENT_BY_ELEMENT, Training
 
 Owner = TypeVar("Owner", bound=Configurable)
@@ -74,6 +75,7 @@ def refuse_shared_tensor(problem: Problem, training: Training) -> None:
 
 def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
     """Return the suite with the command line's overrides applied."""
+    overrides = {**overrides, **_for_all_problems(suite, overrides)}
     training = section(overrides, "training").items()
     changed = {
         "problems": _change("problems", suite.problems, overrides, find_problem, lambda problem: problem.id),
@@ -89,6 +91,23 @@ def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
         return replace(suite, **changed)
     except ValidationError as error:
         raise misshaped("overrides", changed, error) from None
+
+
+def _for_all_problems(suite: Suite, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the short keys of `EVERYWHERE` mean: that setting of every problem which has it."""
+    asked: Sequence[str] = overrides.get("problems") or list(suite.problems)
+    solved = [find_problem(name.removeprefix("+")) for name in asked]
+    found: dict[str, Any] = {}
+    for key in EVERYWHERE:
+        if key not in overrides:
+            continue
+        own = {f"problems.{problem.id}.{key}": overrides[key] for problem in solved if key in problem.settings}
+        if not own:
+            raise UserError(
+                f"{key}={overrides[key]} has no effect in suite {suite.name}: no problem of it has this setting"
+            )
+        found |= own
+    return found
 
 
 def _change(

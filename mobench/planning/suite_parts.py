@@ -24,6 +24,8 @@ from mobench.core.settings import LARGEST, Setting, in_words
 
 STANDARD, AUTO = "standard", "auto"
 """The profile of a suite that names none, and the one that stands for what fits this machine."""
+EVERYWHERE = ("precision", "compile")
+"""Settings of problems that have a key of their own on the command line: they change a run's numbers and its cost."""
 STRICT = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 Text = StrictStr
@@ -197,6 +199,8 @@ class Parts(Strict):
     """Rows that report the selected configuration of every method."""
     split: tuple[Text, ...] = ()
     """Settings that make different contenders of one method, e.g. `method.form`."""
+    baselines: dict[Text, Where] = field(default_factory=dict)
+    """By metric, the runs that `delta_m` compares with, e.g. those of single-task training."""
     plots: tuple[Text | PlotEntry, ...] = ()
     """Plots of a report: names, or mappings with the key `plot` and its options."""
     time_limit: Annotated[StrictFloat, Field(gt=0, allow_inf_nan=False), in_words("a number of seconds above 0")] = (

@@ -28,12 +28,12 @@ from mobench.store.folder import Store
 from mobench.store.lease import LEASE_SECONDS, Leases
 from mobench.store.record import Environment, RunRecord
 
-TRAINER = "mobench.training.loop:train"
+TRAINER = "mobench.training.loop:train_group"
 POLL_SECONDS = 0.1
 SIGTERM_SECONDS = 0.5
 LOOK_SECONDS = 1.0
 """How often runs of other drivers are looked at; less often where there are more than a thousand."""
-TAKEN_OVER = "another driver took them over while this one was stopped"
+LEFT = "they left a group that would have waited for them, or another driver took them over"
 LOADING_SECONDS = 30.0
 """Past this time a fork server that has not reported is used anyway."""
 
@@ -241,8 +241,8 @@ class _Execution:
         else:
             summaries = result
         self.finish([(specs.pop(summary.id), summary) for summary in summaries], attempt.work)
-        if specs and not isinstance(result, Lost):  # another driver took them over
-            self.on_event(Split(len(specs), TAKEN_OVER))
+        if specs and not isinstance(result, Lost):  # they left the group, or another driver took them over
+            self.on_event(Split(len(specs), LEFT))
             self.elsewhere.append((tuple(specs.values()), attempt.work, attempt.work * len(specs)))
         elif isinstance(result, Lost) and specs:
             if len(attempt.job.specs) > 1:
@@ -259,7 +259,7 @@ class _Execution:
         record = RunRecord(spec, outcome, None, self.environment, attempt.started, utc_now())
         if not self.leases.fence.holds(spec.id) or not self.store.save_once(record, self.stamps[spec.id]):
             self.elsewhere.append(((spec,), attempt.work, attempt.work))
-            self.on_event(Split(1, TAKEN_OVER))
+            self.on_event(Split(1, LEFT))
             return
         if not lost.resumable:
             self.store.checkpoint(spec.id).unlink(missing_ok=True)

@@ -30,7 +30,8 @@ from mobench.store.folder import Stamp, Store
 from mobench.store.lease import Fence
 from mobench.store.record import Environment, PeakMemory, RunRecord, settled
 
-Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome]]
+Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome | None]]
+"""Trains runs in lockstep; None stands for one that left because the others would have waited for it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def perform(
     Only a run that trains alone has a checkpoint. If training raises, a single run becomes a failed
     record, and a job of several is lost: each of its runs is to be tried by itself. Exceptions of
     the types `passed_on` are not about the runs and go to the caller. A run that another driver has
-    taken over is not stored and has no summary.
+    taken over, and one that left its group, is not stored and has no summary.
     """
     store = Store(job.root)
     checkpoint = store.checkpoint(job.specs[0].id) if len(job.specs) == 1 else None
@@ -104,6 +105,8 @@ def perform(
     environment = on_device(job.environment, _device_used(memory))
     summaries = []
     for spec, trained in zip(job.specs, outcomes, strict=True):
+        if trained is None:
+            continue
         outcome = settled(trained)
         if job.fence is not None and not job.fence.holds(spec.id):
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from mobench.core import registry
-from mobench.core.columns import IDENTITY, MEASURED
+from mobench.core.columns import DELTA, IDENTITY, MEASURED
 from mobench.core.method import Method
 from mobench.core.metric import Metric
 from mobench.core.problem import Problem
@@ -30,6 +30,7 @@ class MetricCatalog:
         declared = [
             *(Metric(name, name.replace("_", " "), meaning=meaning) for name, meaning in IDENTITY.items()),
             *MEASURED,
+            DELTA,
             *(metric for problem in given for metric in problem.metrics()),
             *_settings("problem", dict.fromkeys(map(type, given))),
             *_settings("method", kinds),

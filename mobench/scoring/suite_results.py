@@ -14,6 +14,7 @@ from mobench.core.registry import problems
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
+from mobench.scoring.baselines import with_delta
 from mobench.scoring.claims import ClaimResult, judge
 from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
@@ -72,10 +73,11 @@ class SuiteResults:
         by = dict(submitted or {})
         if len(table):
             table = with_contenders(table, suite.split).assign(submitted=lambda runs: runs["method"].map(by))
+        solved = _Problems(suite, specs.values())
         return cls(
             suite=suite,
-            table=table,
-            problems=_Problems(suite, specs.values()),
+            table=with_delta(table, suite.baselines, solved),
+            problems=solved,
             records=records,
             planned=len(table) if planned is None else planned,
             differs=differs,

@@ -21,8 +21,8 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """Return the state that `save_checkpoint` wrote."""
-    state: dict[str, Any] = unpacked(torch.load(path, weights_only=True))
+    """Return the state that `save_checkpoint` wrote, on the CPU: it may have been written on another device."""
+    state: dict[str, Any] = unpacked(torch.load(path, weights_only=True, map_location="cpu"))
     return state
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,16 @@ import torch
 
 from mobench.core.method import Matrix, Method, Step, Vector
 from mobench.core.outcome import Outcome
+from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
+from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
+from mobench.training.leaving import FIRST_LOOK, leaving
 from mobench.training.optimizer import Training
 from mobench.training.secondary_progress import secondary_progress, update_of
 from mobench.training.step import take_step
@@ -48,6 +52,8 @@ class Member:
         self.history = History()
         self.method_seconds = 0.0
         self.steps = 0
+        self.left = False
+        """Whether it left its group and is to begin again elsewhere."""
         self.error: str | None = None
         self.failed_at: int | None = None
 
@@ -67,7 +73,7 @@ class Member:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a checkpoint must hold of this run."""
-        kept = ("method_seconds", "steps", "error", "failed_at")
+        kept = ("method_seconds", "steps", "left", "error", "failed_at")
         return {
             **{name: getattr(self, name) for name in kept},
             "method": self.method.state_dict(),
@@ -106,11 +112,20 @@ class Group:
         self.seconds = 0.0
         self.progress = np.zeros(len(specs))
         self.progress_steps = 0
+        self.may_leave = False
+        """Whether methods for which the others wait may leave the group."""
+        self.looked_at, self.looked_seconds, self.next_look = 0, 0.0, FIRST_LOOK
+        self.own_seconds = [0.0] * len(specs)
 
     @property
     def alive(self) -> list[Member]:
-        """The members that have not failed."""
-        return [member for member in self.members if member.error is None]
+        """The members that have neither failed nor left."""
+        return [member for member in self.members if member.error is None and not member.left]
+
+    @property
+    def staying(self) -> list[Member]:
+        """The members that have an outcome here."""
+        return [member for member in self.members if not member.left]
 
     def run(self, checkpoint: Path | None, checkpoint_seconds: float) -> None:
         """Take all remaining steps."""
@@ -135,13 +150,34 @@ class Group:
                 alive[0].fail(error, self.iteration)
                 return
             self.iteration += 1
+            started += QUIET.pause()
             now = time.perf_counter()
             self.seconds = before + now - started
+            if self.may_leave and self.iteration >= self.next_look:
+                self.let_slow_methods_leave()
             if self.training.epochs and self.iteration % per_epoch == 0:
                 self.finish_epoch(alive)
             if checkpoint is not None and now - last_saved > checkpoint_seconds:
                 save_checkpoint(checkpoint, self.state_dict())
                 last_saved = time.perf_counter()
+
+    def let_slow_methods_leave(self) -> None:
+        """Let go of methods for which all others would wait, judged by the steps since the last look.
+
+        The first step is not judged: what is loaded when it is first used takes time once.
+        """
+        own: dict[str, list[float]] = {}
+        steps = self.iteration - self.looked_at
+        for member, before in zip(self.members, self.own_seconds, strict=True):
+            if member in self.alive:
+                own.setdefault(member.spec.method, []).append((member.method_seconds - before) / steps)
+        passed = (self.seconds - self.looked_seconds) / steps
+        shared = max(0.0, passed - sum(map(sum, own.values())))
+        gone = leaving(own, shared, self.total - self.iteration) if self.looked_at else set()
+        for member in self.alive:
+            member.left = member.spec.method in gone
+        self.looked_at, self.looked_seconds, self.next_look = self.iteration, self.seconds, 2 * self.iteration + 1
+        self.own_seconds = [member.method_seconds for member in self.members]
 
     def step(self, alive: list[Member], sample: bool) -> None:
         """Let every method choose its update; all of them are in `.grad` afterwards."""
@@ -244,7 +280,7 @@ class Group:
             metrics["secondary_progress"] = float(self.progress[member.index]) / self.progress_steps
         steps = max(1, member.steps)
         own = sum(other.method_seconds for other in self.members)
-        seconds = member.method_seconds + max(0.0, self.seconds - own) / len(self.members)
+        seconds = member.method_seconds + max(0.0, self.seconds - own) / len(self.staying)
         return Outcome(
             status="done" if member.error is None else "failed",
             metrics=metrics if member.error is None else {},
@@ -255,7 +291,7 @@ class Group:
                 "seconds_per_step": seconds / steps,
                 "method_seconds_per_step": member.method_seconds / steps,
                 "steps": float(member.steps),
-                "runs_in_lockstep": float(len(self.members)),
+                "runs_in_lockstep": float(len(self.staying)),
                 **timings,
             },
             backward_passes=self.workload.backward_passes(),
@@ -304,10 +340,33 @@ def train(
     With a `checkpoint` path the state is saved there every `checkpoint_seconds` (by default as often
     as this process's resources say), and a file found there is resumed from, bit-identically.
     """
+    with _on_this_machine():
+        group = _trained(specs, checkpoint, checkpoint_seconds, may_leave=False)
+        return [group.outcome(member) for member in group.members]
+
+
+def train_group(specs: Sequence[RunSpec], checkpoint: Path | None = None) -> list[Outcome | None]:
+    """Do as `train`, but let methods leave for which the others would wait; None stands for a run that left."""
+    with _on_this_machine():
+        group = _trained(specs, checkpoint, None, may_leave=True)
+        return [None if member.left else group.outcome(member) for member in group.members]
+
+
+@contextmanager
+def _on_this_machine() -> Iterator[None]:
+    """Compute as this process's resources say, and let others who time something have quiet."""
+    with QUIET.training(), deterministic_algorithms(resources().deterministic):
+        yield
+
+
+def _trained(
+    specs: Sequence[RunSpec], checkpoint: Path | None, checkpoint_seconds: float | None, *, may_leave: bool
+) -> Group:
     group = Group(specs)
     if checkpoint is not None and checkpoint.exists():
         state = load_checkpoint(checkpoint)
         if state["ids"] == [spec.id for spec in specs] and group.fits(state):
             group.load_state_dict(state)
+    group.may_leave = may_leave
     group.run(checkpoint, resources().checkpoint_seconds if checkpoint_seconds is None else checkpoint_seconds)
-    return [group.outcome(member) for member in group.members]
+    return group

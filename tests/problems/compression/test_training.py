@@ -154,12 +154,11 @@ def test_channels_last_is_the_same_training_up_to_rounding() -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on the CPU")
 def test_a_compiled_network_trains_the_same() -> None:
-    run = spec("famo", training=few_steps(2))
-    eager = trained(run)
-    with machine(compile=True):
-        task = CompressionTask(run.build_problem(), Streams(0))
-        assert task.forward is not task.model
-        compiled = trained(run)
+    run, again = (spec("famo", training=few_steps(2), **more) for more in ({}, {"compile": True}))
+    assert run.id != again.id and "compile" not in run.problem_settings
+    eager, compiled = trained(run), trained(again)
+    assert compiled.timings["compile_seconds"] > 0 and "compile_seconds" not in eager.timings
+    assert compiled.metrics.keys() == eager.metrics.keys()
     assert np.array(compiled.history["losses"]) == pytest.approx(np.array(eager.history["losses"]), rel=1e-5)
     assert compiled.artifact.keys() == eager.artifact.keys()
 

@@ -1,0 +1,164 @@
+"""Shared trunks: disjoint data, gradients of the trunk alone, single-task training as the baseline of Δm."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+import torch
+
+from mobench.conformance import check_problem, conforms
+from mobench.core.registry import find_method, find_problem
+from mobench.core.spec import RunSpec
+from mobench.core.streams import Streams
+from mobench.errors import UserError
+from mobench.problems.multitask.regression import TARGETS, table
+from mobench.problems.multitask.task import Rows, Shuffled
+from mobench.problems.multitask.two_digits import _images, overlaid, overlay
+from mobench.training.loop import train
+from mobench.training.optimizer import Training
+
+
+def test_the_brighter_pixel_counts_where_images_overlap():
+    first, second = torch.tensor([[[1, 2], [3, 9]]]), torch.tensor([[[5, 6], [7, 8]]])
+    assert overlay(first, second, 1).tolist() == [[[1, 2, 0], [3, 9, 6], [0, 7, 8]]]
+
+
+def test_pairs_are_the_overlaid_images_with_both_labels():
+    images, labels, parts = _images("digits", "", False)
+    data = overlaid("digits", "", False)
+    assert [len(part) for part in parts] == [1077, 360, 360]
+    assert len(set(torch.cat(parts).tolist())) == 1797, "no image is in two parts"
+    generator = Streams(0).torch("pairs")
+    chosen = parts[0][torch.randint(1077, (2, 4000), generator=generator)]
+    assert torch.equal(data.train.targets, labels[chosen].T)
+    pixels = overlay(images[chosen[0, :3]], images[chosen[1, :3]], 4).float()
+    shown = data.train.inputs[:3, 0]
+    assert torch.allclose(shown - shown.min(), (pixels - pixels.min()) / images[parts[0]].float().std(), atol=1e-5)
+    assert data.train.inputs.shape == (4000, 1, 12, 12)
+
+
+def idx(values: np.ndarray) -> bytes:
+    """The file format of MNIST."""
+    return struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape) + values.astype(np.uint8).tobytes()
+
+
+def test_mnist_is_read_from_the_data_folder_and_asked_for_where_it_is_missing(tmp_path):
+    with pytest.raises(UserError, match=r"two-digits.dataset=mnist: .*MNIST/raw does not hold it .*data.download=true"):
+        overlaid("mnist", str(tmp_path), False)
+    raw = tmp_path / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for name, count in (("train", 60), ("t10k", 12)):
+        for kind, values in (
+            ("images-idx3-ubyte", rng.integers(1, 256, (count, 28, 28))),
+            ("labels-idx1-ubyte", rng.integers(0, 10, count)),
+        ):
+            (raw / f"{name}-{kind}").write_bytes(idx(values))
+            (raw / f"{name}-{kind}.gz").write_bytes(gzip.compress(idx(values)))
+    data = overlaid("mnist", str(tmp_path), False)
+    assert data.test.inputs.shape == (10_000, 1, 36, 36) and len(data.train) == 50_000
+    images, _, parts = _images("mnist", str(tmp_path), False)
+    assert [len(part) for part in parts] == [50, 10, 12] and len(images) == 72
+
+
+def test_batches_cover_each_epoch_and_resume_in_the_middle_of_one():
+    rows = Rows(torch.arange(10.0)[:, None], torch.zeros(10, 1))
+    stream = Shuffled(rows, 3, Streams(0).torch("data"))
+    seen = torch.cat([stream.next_batch().inputs for _ in range(3)])
+    assert stream.per_epoch == 3 and len(set(seen[:, 0].tolist())) == 9
+    stream.next_batch()
+    state = stream.state_dict()
+    ahead = [stream.next_batch().inputs for _ in range(5)]
+    again = Shuffled(rows, 3, Streams(1).torch("data"))
+    again.load_state_dict(state)
+    assert all(torch.equal(a, again.next_batch().inputs) for a in ahead)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("two-digits", {"batch_size": 16}),
+        ("multi-output", {}),
+        ("multi-output", {"dataset": "linnerud"}),
+        ("fairness", {}),
+        ("fairness", {"criterion": "opportunity", "group": "sex"}),
+    ],
+)
+def test_the_battery(name, settings):
+    findings = check_problem(find_problem(name), settings)
+    assert conforms(findings), [finding.sentence for finding in findings]
+
+
+def test_tables_are_split_and_scaled_by_the_rows_that_are_trained_on():
+    for name, sizes in (("breast-cancer", (341, 114, 114)), ("linnerud", (12, 4, 4))):
+        data = table(name)
+        assert (len(data.train), len(data.validation), len(data.test)) == sizes
+        assert data.train.targets.shape[1] == len(TARGETS[name])
+        for columns in (data.train.inputs, data.train.targets):
+            assert torch.allclose(columns.mean(0), torch.zeros(columns.shape[1]), atol=1e-5)
+            assert torch.allclose(columns.std(0), torch.ones(columns.shape[1]), atol=1e-5)
+    assert table("breast-cancer").train.inputs.shape[1] == 20, "no worst value is an input"
+
+
+def trained(problem, method, steps, seed=0, **settings):
+    training = Training(optimizer="adam", lr=5e-3, schedule="cosine", steps=steps).configuration()
+    outcome = train([RunSpec.of(problem, find_method(method)(**settings), training, seed)])[0]
+    assert outcome.status == "done", outcome.error
+    return outcome.metrics
+
+
+def test_one_task_alone_is_what_the_network_of_that_task_learns():
+    """The trunk follows one target; a network that has only that target ends at the same error."""
+    problem = find_problem("multi-output")(batch_size=341)
+    alone = trained(problem, "single", 60, objective=3)
+    data, target = table("breast-cancer"), TARGETS["breast-cancer"].index("smoothness")
+    task = problem.start(Streams(0))
+    parameters = [*task.shared_parameters, *task.heads[target].parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=5e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 60)
+    for _ in range(60):
+        optimizer.zero_grad()
+        found = task.heads[target](task.trunk(data.train.inputs))[:, 0]
+        torch.nn.functional.mse_loss(found, data.train.targets[:, target]).backward()
+        optimizer.step()
+        schedule.step()
+    error = (task.heads[target](task.trunk(data.test.inputs))[:, 0] - data.test.targets[:, target]).square().mean()
+    assert alone["loss/smoothness"] == pytest.approx(error.item(), rel=1e-3)
+
+
+def test_the_objective_that_is_trained_alone_must_exist():
+    with pytest.raises(UserError, match=r"single.objective=5 is not accepted; the problem has 4 objectives"):
+        find_method("single")(objective=5).reset(4, np.random.default_rng(0))
+
+
+def test_a_penalty_on_disparity_closes_the_gap_of_the_patients_that_are_trained_on():
+    training = Training(optimizer="adam", lr=5e-3, schedule="cosine", steps=150).configuration()
+    methods = [find_method("ws")(form="penalty", weight=weight) for weight in (0.0, 100.0)]
+    free, bound = (train([RunSpec.of(find_problem("fairness")(), method, training, 0)])[0] for method in methods)
+    assert free.history["losses"][-1][1] > 0.01, "left alone, predictions differ by more than 10 points"
+    assert bound.history["losses"][-1][1] < 0.1 * free.history["losses"][-1][1]
+
+
+def test_gaps_are_those_of_the_two_groups():
+    for criterion in ("parity", "opportunity"):
+        task = find_problem("fairness")(criterion=criterion).start(Streams(2))
+        rows = task.test
+        chance = torch.sigmoid(task.network(rows.inputs)[:, 0]).detach().numpy()
+        counted = np.ones(len(chance), bool) if criterion == "parity" else rows.fast.numpy() > 0
+        group = rows.group.numpy() > 0
+        expected = abs(chance[counted & group].mean() - chance[counted & ~group].mean())
+        assert task.metrics()["gap"] == pytest.approx(expected, rel=1e-4)
+        assert task.metrics()["loss/disparity"] == pytest.approx(expected**2, rel=1e-4)
+
+
+def test_patients_are_split_by_the_seed_and_groups_are_those_of_the_table():
+    from sklearn.datasets import load_diabetes
+
+    raw = load_diabetes(scaled=False).data
+    for group, members in (("age", raw[:, 0] > np.median(raw[:, 0])), ("sex", raw[:, 1] == 2)):
+        parts = [find_problem("fairness")(group=group).start(Streams(seed)) for seed in (0, 1)]
+        for task in parts:
+            groups = torch.cat([rows.group for rows in (task.train, task.validation, task.test)])
+            assert int(groups.sum()) == int(members.sum()) and len(groups) == 442
+        assert not torch.equal(parts[0].train.inputs, parts[1].train.inputs)

@@ -97,7 +97,9 @@ class Group:
         streams = [Streams(spec.seed) for spec in specs]
         problems = [spec.build_problem() for spec in specs]
         self.training = Training(**first.run_training)
-        self.workload = make_workload(list(zip(problems, streams, strict=True)))
+        self.workload = make_workload(
+            list(zip(problems, streams, strict=True)), as_vector=self.training.element_by_element
+        )
         self.objectives = problems[0].objectives()
         self.members = []
         for index, spec in enumerate(specs):
@@ -312,6 +314,11 @@ class Group:
             "members": [member.state_dict() for member in self.members],
         }
 
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Say whether a state holds its parameters as this version does; if not, the run starts over."""
+        stored = [tensor.shape for tensor in state["parameters"]]
+        return stored == [parameter.shape for parameter in self.workload.parameters]
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         for name in ("iteration", "seconds", "progress", "progress_steps"):
@@ -358,7 +365,7 @@ def _trained(
     group = Group(specs)
     if checkpoint is not None and checkpoint.exists():
         state = load_checkpoint(checkpoint)
-        if state["ids"] == [spec.id for spec in specs]:
+        if state["ids"] == [spec.id for spec in specs] and group.fits(state):
             group.load_state_dict(state)
     group.may_leave = may_leave
     group.run(checkpoint, resources().checkpoint_seconds if checkpoint_seconds is None else checkpoint_seconds)

@@ -195,7 +195,7 @@ class Solver:
                     if name not in ("training",) and isinstance(each, (torch.Tensor, *PLAIN))}  # fmt: skip
             parts[path] = {name: each for name, each in kept.items() if not name.startswith(("_forward", "_backward"))}
             key = own.get("_state_key")
-            if key is not None:
+            if isinstance(key, tuple):
                 parts[path]["_state_key"] = [_spelled(each) for each in key]
         return {"parts": parts, "optimizer": self.optimizer.state_dict() if self.optimizer else None}
 
@@ -207,7 +207,7 @@ class Solver:
                     part._parameters[name].data.copy_(value)
                 elif name in part._buffers:
                     part._buffers[name] = value
-                elif name == "_state_key" and value is not None:
+                elif name == "_state_key" and isinstance(value, list):
                     part.__dict__[name] = tuple(_read(each) for each in value)
                 else:
                     part.__dict__[name] = value

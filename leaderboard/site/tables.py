@@ -175,12 +175,13 @@ def cost_rows(scores: pd.DataFrame) -> list[list[PlainCell]]:
 
 
 COST_HEADER = (
-    "method", "configurations", "runs", "failed", "ms/step", "own µs/step", "shared µs/step", "backward passes/step", "peak MB",
+    "method", "configurations", "runs", "failed", "ms/step", "own µs/step", "shared µs/step", "backward passes/step",
+    "peak MB",
 )  # fmt: skip
 COST_NOTES = (
     "Medians over runs, measured where they ran: compare within one machine only.",
-    "Own time is spent inside the method. Shared time is an equal share of what runs in lockstep do together; they also "
-    "share a process's memory. A problem that knows its gradients needs no backward pass.",
+    "Own time is spent inside the method. Shared time is an equal share of what runs in lockstep do together; they "
+    "also share a process's memory. A problem that knows its gradients needs no backward pass.",
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 from mobench.cli.command import PLUGINS, Command
 from mobench.core.settings import Configurable, choice, flag, text
@@ -23,11 +24,10 @@ class List(Command):
     """
 
     name = "list"
-    words = ("what", "name")
-    spelling: ClassVar = {"name_": "name"}
+    words = ("what", "only")
 
-    what: str = choice(None, tuple(KINDS), meaning="what to list")
-    name_: str | None = text(None, meaning="only this one", shown="NAME")
+    what: str = replace(choice(None, tuple(KINDS), meaning="what to list"), shown="methods|problems|suites|params")
+    only: str | None = text(None, meaning="only this one", shown="NAME")
     plugins: list[str] = PLUGINS
     json: bool = flag(False, meaning="print JSON")
 
@@ -38,11 +38,11 @@ class List(Command):
         load_plugins(self.plugins)
         what = KINDS[self.what]
         entries = _parameters() if what == "params" else _suites() if what == "suites" else _plugins(what)
-        if self.name_:
+        if self.only:
             known = {entry["id"]: entry for entry in entries}
-            chosen = [entry for id_, entry in known.items() if self.name_ in (id_, id_.partition("@")[0])]
+            chosen = [entry for id_, entry in known.items() if self.only in (id_, id_.partition("@")[0])]
             if not chosen:
-                raise unknown(self.what, self.name_, known)
+                raise unknown(self.what, self.only, known)
             entries = chosen
         if self.json:
             print(json.dumps(entries, indent=2))

@@ -58,7 +58,8 @@ def methods_sheet(results: SuiteResults) -> Sheet:
     """Return effort, overall quality and cost of every contender."""
     scores = results.scores
     header = (
-        "method", "conf", "runs", "fail", "HV ↑", "ms/step", "own µs", "shared µs", "progress ↑", "passes/step", "peak MB",
+        "method", "conf", "runs", "fail", "HV ↑", "ms/step", "own µs", "shared µs", "progress ↑", "passes/step",
+        "peak MB",
     )  # fmt: skip
     rows = [
         (

@@ -7,7 +7,7 @@ taken as they stand, with every `=`, space and `@`; lists of names are split at 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -47,6 +47,8 @@ class Command(Configurable, ABC):
 
     others: Mapping[str, str] = {}
     """The values of keys that are no settings, as they were typed."""
+    line: Sequence[str] = ()
+    """The line after the command's name."""
 
     @abstractmethod
     def execute(self) -> int:
@@ -65,11 +67,11 @@ class Command(Configurable, ABC):
     @classmethod
     def read(cls, arguments: Iterable[str]) -> Self:
         """Return the command with what the line says."""
-        keys = cls.keys()
+        keys, typed_line = cls.keys(), tuple(arguments)
         sections = {section.partition(".")[0] for section in cls.sections}
         values: dict[str, Any] = {}
         others: dict[str, str] = {}
-        for argument in arguments:
+        for argument in typed_line:
             key, equals, typed = argument.partition("=")
             if argument.startswith("--"):
                 key, typed = cls._flag(argument), "true"
@@ -90,6 +92,7 @@ class Command(Configurable, ABC):
                 raise unknown("key", key, [*keys, *cls.sections])
         command = cls(**{**cls._from_project(), **values})
         command.others = others
+        command.line = typed_line
         return command
 
     @classmethod

@@ -17,9 +17,13 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
+from mobench.core.deferred import deferred
 from mobench.core.method import Method
 from mobench.core.plot import Plot
 from mobench.core.problem import Problem
@@ -33,12 +37,17 @@ PACKAGES = {"methods": "mobench.methods", "problems": "mobench.problems", "plots
 
 _found: dict[str, dict[str, Plugin]] = {kind: {} for kind in PACKAGES}
 _discovered: set[str] = set()
+_files: WeakKeyDictionary[type, Path] = WeakKeyDictionary()
+"""The files that registered classes were written in."""
+_installed_packages = True
 
 
 def register(plugin: PluginT) -> PluginT:
     """Class decorator: make a `Method`, `Problem` or `Plot` known under its id."""
     if issubclass(plugin, Method):
         plugin.check_complete()
+    if plugin not in _files and (file := _written_in(sys._getframe(1))) is not None:
+        _files[plugin] = file
     kind, id_ = _kind(plugin), _id(plugin)
     other = _found[kind].get(id_)
     if other is not None and origin(other) != origin(plugin):
@@ -49,7 +58,12 @@ def register(plugin: PluginT) -> PluginT:
 
 def origin(plugin: Plugin) -> str:
     """Return the file and class a plugin comes from."""
-    return f"{inspect.getfile(plugin)}:{plugin.__qualname__}"
+    return f"{source_file(plugin)}:{plugin.__qualname__}"
+
+
+def source_file(plugin: Plugin) -> Path:
+    """Return the file in which a plugin was registered; what its `__module__` claims counts only without one."""
+    return _files.get(plugin) or Path(inspect.getfile(plugin)).resolve()
 
 
 def source_digest(plugin: Plugin) -> str | None:
@@ -58,9 +72,24 @@ def source_digest(plugin: Plugin) -> str | None:
     What ships is identified by its version; a file of the user's own by its content, so that an
     edited plugin is run again instead of being answered from stored results.
     """
-    if plugin.__module__.startswith(tuple(f"{package}." for package in PACKAGES.values())):
-        return None
-    return hashlib.sha256(Path(inspect.getfile(plugin)).read_bytes()).hexdigest()
+    file = source_file(plugin)
+    return None if _is_shipped(file) else file_digest(file)
+
+
+def file_digest(file: Path) -> str:
+    """Return what identifies a plugin's file in a run's sources."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def ignore_installed_packages() -> None:
+    """Find only what ships with mobench and what files given by name add, in this process and from now on."""
+    global _installed_packages
+    _installed_packages = False
+
+
+def has_installed_packages() -> bool:
+    """Say whether an installed package announces methods, problems or plots."""
+    return any(importlib.metadata.entry_points(group=f"mobench.{kind}") for kind in PACKAGES)
 
 
 def methods() -> dict[str, type[Method]]:
@@ -129,17 +158,18 @@ def _load_file(file: Path) -> None:
     except UserError:
         del sys.modules[name]
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UserError(f"plugins={file}: the file fails on import: {type(error).__name__}: {error}") from error
 
 
 def _all(kind: str) -> dict[str, Plugin]:
     if kind not in _discovered:
-        package = importlib.import_module(PACKAGES[kind])
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
-        for entry in importlib.metadata.entry_points(group=f"mobench.{kind}"):
+        with deferred("torch"):
+            package = importlib.import_module(PACKAGES[kind])
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
+        for entry in importlib.metadata.entry_points(group=f"mobench.{kind}") if _installed_packages else ():
             try:
                 loaded = entry.load()
             except Exception as error:  # noqa: BLE001 - a broken package costs only what it would have added
@@ -163,3 +193,17 @@ def _kind(plugin: Plugin) -> str:
 
 def _id(plugin: Plugin) -> str:
     return plugin.id if issubclass(plugin, Problem) else plugin.name
+
+
+def _written_in(frame: FrameType | None) -> Path | None:
+    """Return the file of the code that registers something, None where that is no file, or is this module."""
+    name = "" if frame is None else frame.f_code.co_filename
+    return Path(name).resolve() if name != __file__ and Path(name).is_file() else None
+
+
+@cache
+def _is_shipped(file: Path) -> bool:
+    """Say whether a file lies in one of the folders that ship with mobench."""
+    specs = map(importlib.util.find_spec, PACKAGES.values())
+    folders = [Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()]
+    return any(file.is_relative_to(folder.resolve()) for folder in folders)

@@ -165,10 +165,10 @@ def choice(
     return Setting(default, meaning, "choice", f"one of {listed}", type_, words, "|".join(words), implicit=implicit)
 
 
-def flag(default: bool, *, meaning: str) -> Any:
+def flag(default: bool | None, *, meaning: str, implicit: bool = False) -> Any:
     """Declare a yes-or-no setting."""
     type_ = Annotated[bool, Strict(), BeforeValidator(_truth)]
-    return Setting(default, meaning, "flag", "true or false", type_, shown="true|false")
+    return Setting(default, meaning, "flag", "true or false", type_, shown="true|false", implicit=implicit)
 
 
 def text(default: str | None, *, meaning: str, shown: str = "TEXT") -> Any:

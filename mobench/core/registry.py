@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from mobench.core.deferred import deferred
 from mobench.core.method import Method
 from mobench.core.plot import Plot
 from mobench.core.problem import Problem
@@ -136,9 +137,10 @@ def _load_file(file: Path) -> None:
 
 def _all(kind: str) -> dict[str, Plugin]:
     if kind not in _discovered:
-        package = importlib.import_module(PACKAGES[kind])
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
+        with deferred("torch"):
+            package = importlib.import_module(PACKAGES[kind])
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
         for entry in importlib.metadata.entry_points(group=f"mobench.{kind}"):
             try:
                 loaded = entry.load()

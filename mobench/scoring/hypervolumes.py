@@ -7,6 +7,7 @@ them finished, or which the contender did not run, counts 0: a failure is never 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from mobench.core.problem import Problem
-from mobench.scoring.indicators.hypervolume import NonPositiveError, hypervolume, paper_hypervolume
+from mobench.scoring.indicators.hypervolume import NonPositiveError, dominated_volume, inside, paper_hypervolume
 from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.indicators.normalise import normalised
 from mobench.scoring.selection import best_and_tied
 
 if TYPE_CHECKING:
@@ -33,12 +35,15 @@ Volumes = dict[str, BySeed]
 """By contender, then by seed."""
 
 
-def seed_points(problem: Problem, runs: pd.DataFrame) -> dict[int, Points]:
-    """Return the end points of the finished runs, per seed."""
+def seed_points(
+    problem: Problem, runs: pd.DataFrame, mapped: Callable[[Points], Points] = lambda points: points
+) -> dict[int, Points]:
+    """Return the end points of the finished runs, `mapped` all at once, per seed."""
     columns = list(problem.hypervolume_metrics())
     done = runs[runs["status"] == "done"]
     # Where no run of a table has finished, it lacks the columns.
-    points, seeds = done.reindex(columns=columns).to_numpy(dtype=np.float64), done["seed"].to_numpy()
+    points = mapped(done.reindex(columns=columns).to_numpy(dtype=np.float64))
+    seeds = done["seed"].to_numpy()
     return {int(seed): points[seeds == seed] for seed in sorted(runs["seed"].unique())}
 
 
@@ -50,8 +55,8 @@ def frozen_volumes(problem: Problem, members: pd.DataFrame) -> Volumes:
     seeds = [int(seed) for seed in members["seed"].unique()]
     found: Volumes = {}
     for contender, runs in members.groupby("contender", sort=False):
-        points = seed_points(problem, runs)
-        reached = {seed: hypervolume(front, bounds.ideal, bounds.reference) for seed, front in points.items()}
+        points = seed_points(problem, runs, lambda ends: normalised(ends, bounds.ideal, bounds.reference))
+        reached = {seed: dominated_volume(inside(front)) for seed, front in points.items()}
         found[str(contender)] = dict.fromkeys(seeds, 0.0) | reached
     return found
 

@@ -29,31 +29,29 @@ def equal_projections(gram: Matrix, resolution: float = RESOLUTION) -> Vector:
     return solution
 
 
-SHORTEST = 1e-150
-"""A share of the longest gradient whose square a float still holds."""
-
-
 def balanced_weights(gram: Matrix, scale: Literal["min", "median", "rmse"], resolution: float = RESOLUTION) -> Vector:
     """Return Aligned-MTL's weights, w = √λ V Λ^(−1/2) Vᵀ 1/K with G = V Λ Vᵀ over the non-zero eigenvalues.
 
     λ is the smallest, the median or the mean of these eigenvalues. Gradients of very different length have
     eigenvalues too far apart for the usual algorithms. With C = Q S Qᵀ and the gradients' lengths D, the one-sided
     Jacobi method finds the singular values Λ^(1/2) of D Q S^(1/2) to full relative precision. Eigenvalues of C up to
-    `resolution` count as zero, and so do gradients below `SHORTEST` of the longest, whose squares would be.
+    `resolution` count as zero.
     """
     refuse_non_finite(gram)
     scaled, norms = correlation(gram)
-    size, largest = len(norms), norms.max()
-    kept = (norms > SHORTEST * largest).nonzero()[0]
+    size = len(norms)
+    kept = norms.nonzero()[0]
     weights = np.zeros(size)
     if not len(kept):
         return weights
     values, vectors = _independent(scaled[kept[:, None], kept], resolution)
+    largest = norms.max()
     factor = (norms[kept] / largest)[:, None] * vectors * np.sqrt(values)
     singular, left, _, work, _, failed = dgejsv(np.asfortranarray(factor), joba=0, jobu=0, jobv=3, jobr=0)
     if failed:
         raise ArithmeticError(f"the singular values of {gram.tolist()} are not found (dgejsv says {failed})")
-    singular = singular * (work[0] / work[1])
+    found = singular > 0.0  # LAPACK returns 0 for what it does not resolve
+    singular, left = singular[found] * (work[0] / work[1]), left[:, found]
     squares = singular**2
     level = {"min": squares.min(), "median": float(np.median(squares)), "rmse": squares.mean()}[scale]
     weights[kept] = left @ (left.sum(axis=0) * np.sqrt(level) / singular) / size

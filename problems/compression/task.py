@@ -21,8 +21,8 @@ from .data.images import Batch, Images, Splits
 from .data.stream import TrainStream
 from .evaluation import Pruner, accuracy, cross_entropy, latencies, pruned_metrics
 from .metrics import TARGETS
-from .penalties import L1, GroupLasso, Nuclear, Penalty
-from .proximal import proximal_step
+from .nuclear import Nuclear
+from .penalties import L1, GroupLasso, Penalty, proximal_step
 from .sparsity import effective_rank, native_group_sparsity, parameter_sparsity
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ class CompressionTask(Task):
         indices = [positions[id(weight)] for weight in self.penalised]
         names = problem.objectives()[1:]
         self.penalties = [KINDS[name](self.parameters, indices, problem.scale) for name in names]
-        for penalty in self.penalties:
-            penalty.update()
-        self.start_values = [penalty.value for penalty in self.penalties]
+        self.start_values = [penalty.evaluate() for penalty in self.penalties]
         self.compile_seconds = self._compile() if problem.compile else 0.0
 
     def batches(self) -> Iterator[Batch]:
@@ -104,7 +102,7 @@ class CompressionTask(Task):
 
     def after_update(self, lr: float) -> None:
         if self.problem.prox:
-            proximal_step(self.penalised, self.problem.objectives()[1:], self.problem.prox * lr)
+            proximal_step(self.penalties, self.problem.prox * lr)
 
     def epoch_metrics(self) -> Mapping[str, Any]:
         return {
@@ -162,13 +160,20 @@ class CompressionTask(Task):
 
     def state_dict(self) -> dict[str, Any]:
         held_out = {} if self.held_out_stream is None else {"held_out": self.held_out_stream.state_dict()}
-        return {"buffers": dict(self.model.named_buffers()), "stream": self.stream.state_dict(), **held_out}
+        return {
+            "buffers": dict(self.model.named_buffers()),
+            "stream": self.stream.state_dict(),
+            "penalties": [penalty.state_dict() for penalty in self.penalties],
+            **held_out,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         with torch.no_grad():
             for name, buffer in self.model.named_buffers():
                 buffer.copy_(state["buffers"][name])
         self.stream.load_state_dict(state["stream"])
+        for penalty, stored in zip(self.penalties, state.get("penalties", ()), strict=False):
+            penalty.load_state_dict(stored)
         if self.held_out_stream is not None and "held_out" in state:
             self.held_out_stream.load_state_dict(state["held_out"])
 

@@ -20,6 +20,16 @@ from mobench.errors import UserError, unknown
 from mobench.planning.overrides import read_value
 
 
+def _with_namespace(key: str) -> str | None:
+    """Return `torchjd.UPGrad.norm_eps` as `methods.torchjd:UPGrad.norm_eps`, None for other keys."""
+    space, _, rest = key.partition(".")
+    if "." not in rest:
+        return None
+    from mobench.core.registry import namespaces
+
+    return f"methods.{space}:{rest}" if space in namespaces() else None
+
+
 def names(*, meaning: str, shown: str) -> Any:
     """Declare a key whose value is a list of names."""
     return Setting((), meaning, "names", "names, divided by commas", list[str], shown=shown)
@@ -88,6 +98,8 @@ class Command(Configurable, ABC):
                 values[keys[key]] = _value(key, cls.settings[keys[key]], typed)
             elif cls.more or ("." in key and key.partition(".")[0] in sections):
                 others[key] = typed
+            elif (longer := _with_namespace(key)) is not None and "methods" in sections:
+                others[longer] = typed
             else:
                 raise unknown("key", key, [*keys, *cls.sections])
         command = cls(**{**cls._from_project(), **values})

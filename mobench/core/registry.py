@@ -16,11 +16,12 @@ import inspect
 import pkgutil
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from mobench.core.deferred import deferred
@@ -42,6 +43,23 @@ _files: WeakKeyDictionary[type, Path] = WeakKeyDictionary()
 _installed_packages = True
 
 
+@dataclass(frozen=True)
+class Namespace:
+    """Methods of another package, `NAME:MEMBER`, each made when it is first asked for.
+
+    Listing all methods does not list them, as they need not be installed, and may be many.
+    """
+
+    name: str
+    members: Callable[[], Iterable[str]]
+    """Return the names after the colon; raise `UserError` where the package is missing."""
+    make: Callable[[str], type[Method]]
+    """Return the method of one of these names."""
+
+
+_namespaces: dict[str, Namespace] = {}
+
+
 def register(plugin: PluginT) -> PluginT:
     """Class decorator: make a `Method`, `Problem` or `Plot` known under its id."""
     if issubclass(plugin, Method):
@@ -54,6 +72,17 @@ def register(plugin: PluginT) -> PluginT:
         raise UserError(f"two {kind} are called '{id_}': {origin(other)} and {origin(plugin)}; rename one")
     _found[kind][id_] = plugin
     return plugin
+
+
+def register_namespace(namespace: Namespace) -> None:
+    """Make the methods of another package known as `NAME:MEMBER`."""
+    _namespaces[namespace.name] = namespace
+
+
+def namespaces() -> dict[str, Namespace]:
+    """Return every known namespace of methods."""
+    _all("methods")
+    return dict(sorted(_namespaces.items()))
 
 
 def origin(plugin: Plugin) -> str:
@@ -92,9 +121,40 @@ def has_installed_packages() -> bool:
     return any(importlib.metadata.entry_points(group=f"mobench.{kind}") for kind in PACKAGES)
 
 
+class Methods(dict[str, type[Method]]):
+    """The known methods by name; those of a namespace are found when they are asked for, and listed from then on."""
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or (isinstance(name, str) and _adopted(name) is not None)
+
+    def __missing__(self, name: str) -> type[Method]:
+        found = _adopted(name)
+        if found is None:
+            raise KeyError(name)
+        self[name] = found
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the method called `name`, `default` where there is none."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
 def methods() -> dict[str, type[Method]]:
     """Return every known method by name."""
-    return {id_: plugin for id_, plugin in _all("methods").items() if issubclass(plugin, Method)}
+    return Methods({id_: plugin for id_, plugin in _all("methods").items() if issubclass(plugin, Method)})
+
+
+def _adopted(name: str) -> type[Method] | None:
+    """Return a namespace's method, None where there is none, also because the package is missing."""
+    if ":" not in name:
+        return None
+    try:
+        return find_method(name)
+    except UserError:
+        return None
 
 
 def problems() -> dict[str, type[Problem]]:
@@ -108,11 +168,21 @@ def plots() -> dict[str, type[Plot]]:
 
 
 def find_method(name: str) -> type[Method]:
-    """Return the method called `name`."""
-    known = methods()
+    """Return the method called `name`, or `NAMESPACE:NAME` from another package."""
+    known = dict(_all("methods"))
+    space, colon, member = name.partition(":")
+    if name not in known and colon:
+        if space not in namespaces():
+            raise unknown("namespace of methods", space, namespaces())
+        offered = list(_namespaces[space].members())
+        if member not in offered:
+            raise unknown(f"method of {space}", member, offered)
+        return register(_namespaces[space].make(member))
     if name not in known:
         raise unknown("method", name, known)
-    return known[name]
+    found = known[name]
+    assert issubclass(found, Method)
+    return found
 
 
 def find_problem(id_: str) -> type[Problem]:

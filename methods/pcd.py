@@ -57,7 +57,8 @@ class PCD(Method):
     for τ > 0 it is stretched as if it were that long, so that rounding is never blown up to a step.
 
     Diagnostics: `active` constraints, `infeasible`, `deviation` ‖d − g_1‖/‖g_1‖, `alignment`
-    cos(d, g_1), and the `multipliers` μ.
+    cos(d, g_1), the `slack` min_j g̃_j·g̃_1 − τ_j ‖g̃_j‖² of the primary gradient, ‖g_1‖ and ‖g_2‖, and the
+    `multipliers` μ.
     """
 
     title = "PCD"
@@ -126,6 +127,20 @@ class PCD(Method):
             better="max",
             meaning="cos(d, g_1), the cosine of the update with the primary gradient",
         ),
+        Metric(
+            "slack",
+            "slack of the primary gradient",
+            better="max",
+            meaning="smallest g̃_j·g̃_1 − τ_j ‖g̃_j‖², negative where the primary gradient alone breaks a constraint",
+        ),
+        Metric("primary_norm", "‖g₁‖", better="min", range=NON_NEGATIVE, meaning="length of the primary gradient"),
+        Metric(
+            "secondary_norm",
+            "‖g₂‖",
+            better="min",
+            range=NON_NEGATIVE,
+            meaning="length of the first secondary's gradient",
+        ),
     )
 
     def __init__(self, **values: Any) -> None:
@@ -184,6 +199,14 @@ class PCD(Method):
         else:
             scale = math.sqrt(primary / (resolution * terms)) if demanded > 0.0 else 0.0
         step.note(active=active, infeasible=not feasible, multipliers=np.array([*map(truediv, multipliers, ratios)]))
+        if ratios:
+            slack = min(
+                scale * (first * product - tolerance * scale * square)
+                for scale, product, tolerance, square in zip(
+                    scales[1:], rows[0][1:], tolerances, squares[1:], strict=True
+                )
+            )
+            step.note(slack=slack, primary_norm=math.sqrt(primary), secondary_norm=math.sqrt(squares[1]))
         if resolved and primary > 0.0:
             step.note(
                 deviation=math.sqrt(max(0.0, 1.0 + scale * (scale * squared_length - 2.0 * along) / primary)),

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from mobench.core.method import Method, Step
     from mobench.core.metric import Metric
     from mobench.core.objective import KnownGradient
+    from mobench.core.operating_points import Axis, Bounds, Hypervolume, OperatingPoint
     from mobench.core.plot import Plot
-    from mobench.core.problem import Bounds, Problem, Task, TaskProblem, VectorProblem
+    from mobench.core.problem import Problem, Task, TaskProblem, VectorProblem
     from mobench.core.registry import register
     from mobench.core.settings import choice, flag, integer, real, reals, text
     from mobench.errors import MethodError, NonFiniteError, UserError
@@ -27,7 +28,8 @@ _HOMES = {
     "core.metric": ("Metric",),
     "core.objective": ("KnownGradient",),
     "core.plot": ("Plot",),
-    "core.problem": ("Bounds", "Problem", "Task", "TaskProblem", "VectorProblem"),
+    "core.operating_points": ("Axis", "Bounds", "Hypervolume", "OperatingPoint"),
+    "core.problem": ("Problem", "Task", "TaskProblem", "VectorProblem"),
     "core.registry": ("register",),
     "core.settings": ("choice", "flag", "integer", "real", "reals", "text"),
     "errors": ("MethodError", "NonFiniteError", "UserError"),
@@ -37,8 +39,10 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Axis",
     "Bounds",
     "Formula",
+    "Hypervolume",
     "KnownGradient",
     "Look",
     "Method",
@@ -46,6 +50,7 @@ __all__ = [
     "Metric",
     "MultiObjective",
     "NonFiniteError",
+    "OperatingPoint",
     "Plot",
     "Problem",
     "Reference",

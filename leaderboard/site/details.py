@@ -94,7 +94,10 @@ def _metrics(numbers: SuiteNumbers, position: int, instance: str, runs: pd.DataF
     """Return the columns that the sweep's points are shown in."""
     measure = numbers.measures[position]
     if measure.kind == "front":
-        return [metric for metric in numbers.results.problems[instance].hypervolume_metrics() if metric in runs]
+        form = measure.metric.partition("/")[2]
+        declared = numbers.results.problems[instance].hypervolumes()
+        read = (volume.metrics() for volume in declared if volume.name == (form or declared[0].name))
+        return [metric for names in read for metric in names if metric in runs]
     chooser = [] if measure.criterion is None else [measure.criterion.select]
     return list(dict.fromkeys([measure.metric, *chooser]))
 

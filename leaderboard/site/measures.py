@@ -14,7 +14,8 @@ HYPERVOLUME = "hypervolume"
 EXPLANATIONS = {
     "best": "the best configuration of the sweep; chosen on the number shown, so a longer sweep has an advantage",
     "mean": "the mean over the sweep; neither direction is better",
-    "front": "the volume that all configurations of the sweep dominate together, in the problem's frozen bounds",
+    "front": "the volume that the sweep dominates in the problem's frozen bounds, its points chosen on validation data "
+    "where there is any",
 }
 """How many configurations become one number."""
 
@@ -46,7 +47,7 @@ def measures_of(results: SuiteResults) -> list[Measure]:
     table = results.table
     chosen = [
         Measure(
-            row.label,
+            row.key,
             row.criterion.value,
             "selected",
             row.criterion.best,
@@ -56,14 +57,22 @@ def measures_of(results: SuiteResults) -> list[Measure]:
             _selection(results, row.criterion),
         )
         for row in results.selected_rows
-        if {row.criterion.value, row.criterion.select} <= set(table.columns)
+        if row.criterion.metrics <= set(table.columns) and not row.criterion.against
     ]
-    front = [Measure("hypervolume", HYPERVOLUME, "front", "max", decimals=3)] if results.volumes else []
+    front = _fronts(results)
     shown = {measure.metric for measure in chosen}
     plain = [
         _plain(results.metrics[metric]) for metric in results.suite.metrics if metric not in shown and metric in table
     ]
     return chosen + front + plain if chosen else plain + front
+
+
+def _fronts(results: SuiteResults) -> list[Measure]:
+    """Return the hypervolume that ranks, and by their names those that stand beside it."""
+    names = dict.fromkeys(name for volumes in results.all_volumes.values() for name in [*volumes][1:])
+    ranking = [Measure("hypervolume", HYPERVOLUME, "front", "max", decimals=3)] if results.volumes else []
+    beside = [(f"hypervolume, {name}", f"{HYPERVOLUME}/{name}") for name in names]
+    return ranking + [Measure(label, metric, "front", "max", decimals=3) for label, metric in beside]
 
 
 def _selection(results: SuiteResults, criterion: Criterion) -> str:

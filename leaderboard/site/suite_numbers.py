@@ -122,7 +122,7 @@ def _entries(measure: Measure, results: SuiteResults, published: Sequence[Publis
     found: dict[Key, Number] = {}
     for instance, members in results.table.groupby("instance", sort=False):
         front = measure.kind == "front"
-        values = _front(results, str(instance), members) if front else _sweep_means(members, measure.metric)
+        values = _front(results, measure, str(instance), members) if front else _sweep_means(members, measure.metric)
         if not any(values.values()):
             continue
         seeds = members["seed"].nunique()
@@ -158,10 +158,14 @@ def _entry(line: Mapping[Any, Any], values: Mapping[str, Mapping[int, float]]) -
     )
 
 
-def _front(results: SuiteResults, instance: str, members: pd.DataFrame) -> dict[str, dict[int, float]]:
+def _front(
+    results: SuiteResults, measure: Measure, instance: str, members: pd.DataFrame
+) -> dict[str, dict[int, float]]:
     """Return the hypervolume by contender and seed; of a contender that never finished there is none."""
     alive = set(members.loc[members["status"] == "done", "contender"])
-    return {name: volumes if name in alive else {} for name, volumes in results.volumes.get(instance, {}).items()}
+    form = measure.metric.partition("/")[2]
+    named = results.all_volumes.get(instance, {}).get(form, {}) if form else results.volumes.get(instance, {})
+    return {name: volumes if name in alive else {} for name, volumes in named.items()}
 
 
 def _sweep_means(members: pd.DataFrame, metric: str) -> dict[str, dict[int, float]]:

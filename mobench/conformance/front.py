@@ -8,6 +8,7 @@ import numpy as np
 
 from mobench.conformance.finding import Verdict
 from mobench.core.method import Matrix
+from mobench.core.operating_points import Hypervolume
 from mobench.core.problem import Problem
 
 
@@ -31,7 +32,26 @@ def hypervolume_bounds(problem: Problem) -> Verdict:
         return Verdict(
             False, None, f"the ideal {bounds.ideal} is not finite and below the reference {bounds.reference}"
         )
-    return Verdict(True, None, f"a box in {size} metrics, from the ideal {bounds.ideal} to {bounds.reference}")
+    volumes = problem.hypervolumes()
+    for volume in volumes:
+        fault = _fault(volume)
+        if fault or sum(volume.name == other.name for other in volumes) > 1:
+            return Verdict(False, None, fault or f"two hypervolumes are called '{volume.name}'")
+    names = "" if len(volumes) == 1 else f"; ranked by '{volumes[0].name}' of {len(volumes)} hypervolumes"
+    return Verdict(True, None, f"a box in {size} metrics, from the ideal {bounds.ideal} to {bounds.reference}{names}")
+
+
+def _fault(volume: Hypervolume) -> str:
+    """Say what is wrong with a named hypervolume, nothing where it is sound."""
+    ends = np.array([[axis.ideal, axis.reference] for axis in volume.axes])
+    if not len(volume.axes) or not np.isfinite(ends).all() or (ends[:, 0] == ends[:, 1]).any():
+        return f"an axis of hypervolume '{volume.name}' has no finite range"
+    if any(axis.log and min(axis.ideal, axis.reference) <= 0.0 for axis in volume.axes):
+        return f"a logarithmic axis of hypervolume '{volume.name}' does not run over numbers above 0"
+    lengths = {len(names) for point in volume.points for names in (point.values, point.select) if names}
+    if lengths != {len(volume.axes)}:
+        return f"points of hypervolume '{volume.name}' have {sorted(lengths)} coordinates for {len(volume.axes)} axes"
+    return ""
 
 
 def front(problem: Problem) -> Verdict:

@@ -186,7 +186,9 @@ def metrics(problem: Problem) -> Verdict:
     workload = make_workload([(problem, Streams(0))])
     workload.begin(0)
     found = {**workload.metrics(0), **workload.timings(0)}
-    needed = {*problem.hypervolume_metrics(), *(f"loss/{name}" for name in problem.objectives())}
+    minimised = {*problem.hypervolume_metrics(), *(f"loss/{name}" for name in problem.objectives())}
+    volumes = problem.hypervolumes() if type(problem).hypervolumes is not Problem.hypervolumes else ()
+    needed = {*minimised, *(name for volume in volumes for name in volume.metrics())}
     faults = {
         "metrics lack": needed - set(found),
         "measured, but not declared by metrics():": set(found) - set(declared),
@@ -194,7 +196,15 @@ def metrics(problem: Problem) -> Verdict:
         "declared without a meaning:": {name for name, metric in declared.items() if not metric.meaning},
         "names of columns that every result has:": set(declared) & set(MetricCatalog()),
         "needed for the hypervolume or a loss, but not minimised:": {
-            name for name in needed & set(declared) if declared[name].better != "min"
+            name for name in minimised & set(declared) if declared[name].better != "min"
+        },
+        "coordinates of operating points that are better the other way:": {
+            name
+            for volume in volumes
+            for point in volume.points
+            for names in (point.values, point.select)
+            for name, axis in zip(names, volume.axes, strict=False)
+            if name in declared and declared[name].better != ("min" if axis.sign > 0 else "max")
         },
         "not finite or out of range at the start:": {
             name for name in set(found) & set(declared) if not declared[name].allows(found[name])

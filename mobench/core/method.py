@@ -223,6 +223,8 @@ class Method(Described, ABC):
     """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
     look: ClassVar[Look | None] = None
     """Its colour and marker; by default they are assigned."""
+    primary_only: ClassVar[bool] = False
+    """Whether it trains on the primary alone; then nothing else is done for the secondaries, e.g. no proximal step."""
     lacks: ClassVar[Mapping[str, str]] = {}
     """The battery's properties that the method by definition does not have at its defaults, and why."""
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mobench.core.about import Described
 from mobench.core.metric import Metric
+from mobench.core.operating_points import Bounds, Hypervolume, of_metrics
 from mobench.core.settings import Setting
 from mobench.core.streams import Streams
 from mobench.errors import UserError
@@ -25,13 +26,7 @@ if TYPE_CHECKING:
 
 Constants = dict[str, "torch.Tensor"]
 
-
-@dataclass(frozen=True)
-class Bounds:
-    """The box in which a problem's hypervolume is taken; it belongs to the problem's version."""
-
-    ideal: tuple[float, ...]
-    reference: tuple[float, ...]
+__all__ = ["Bounds", "Constants", "Picture", "Problem", "Task", "TaskProblem", "VectorProblem"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +84,14 @@ class Problem(Described, ABC):
     def hypervolume_bounds(self) -> Bounds | None:
         """Return the frozen bounds of `hypervolume_metrics`, None where no hypervolume is defined."""
         return None
+
+    def hypervolumes(self) -> tuple[Hypervolume, ...]:
+        """Return the volumes that are taken of its runs; contenders are ranked by the first, others stand beside it.
+
+        By default the one of `hypervolume_metrics` in `hypervolume_bounds`.
+        """
+        bounds = self.hypervolume_bounds()
+        return () if bounds is None else (of_metrics(self.hypervolume_metrics(), bounds),)
 
     def pareto_front(self, seed: int) -> npt.NDArray[np.float64] | None:
         """Return points on the true front (points × objectives) of this seed's instance, if known."""

@@ -17,7 +17,7 @@ from mobench.planning.expression import Expression
 from mobench.planning.plan import expand, expand_entry
 from mobench.planning.published_file import read_published
 from mobench.planning.suite import Suite
-from mobench.planning.suite_parts import STEP_COLUMNS
+from mobench.planning.suite_parts import STEP_COLUMNS, PublishedEntry
 from mobench.training.optimizer import Training
 
 NOTED = ("diagnostic/", "total/")
@@ -99,6 +99,8 @@ def _vocabulary(
     noted = [f"{kind}{metric.name}" for method in compared for metric in method.diagnostics for kind in NOTED]
     found["metric"] = {*measured, *noted, *derived}
     found["column"] = {*found["column"], *found["metric"]}
+    volumes = {f"hypervolume/{volume.name}" for problem in solved for volume in problem.hypervolumes()}
+    found["published metric"] = {*found["metric"], *volumes, "hypervolume/paper"}
     return found
 
 
@@ -115,15 +117,13 @@ def _names(suite: Suite) -> Iterator[Name]:
         yield "column", f"tables[{at}].rows", table.rows
         yield from _where(f"tables[{at}].where", table.where)
     for at, row in enumerate(suite.published):
-        yield "metric", f"published[{at}].value", row.value
-        yield "column", f"published[{at}].by", row.by or "seed"
-        yield from _where(f"published[{at}].where", row.where)
+        yield from _quantity_names(f"published[{at}]", row)
     for at, claim in enumerate(suite.claims):
         yield "formula", f"claims[{at}].measured", claim.measured
         yield "formula", f"claims[{at}].bound", str(claim.bound)
         yield from _where(f"claims[{at}].where", claim.where)
     for at, chosen in enumerate(suite.selected):
-        for key in ("value", "select", "select_test"):
+        for key in ("value", "select", "select_test", "against_value"):
             yield "metric", f"selected[{at}].{key}", getattr(chosen, key) or chosen.value
         for method, settings in chosen.fixed.items():
             fixed = {"method": method, **{f"method.{name}": value for name, value in settings.items()}}
@@ -149,8 +149,18 @@ def _plot_names(path: str, entry: dict[str, Any]) -> Iterator[Name]:
             yield "metric", f"{path}.{option}", str(metric)
 
 
+def _quantity_names(path: str, row: PublishedEntry) -> Iterator[Name]:
+    yield "published metric", f"{path}.value", row.value
+    yield "metric", f"{path}.per", row.per or "seconds"
+    yield "column", f"{path}.by", row.by or "seed"
+    yield from _where(f"{path}.where", row.where)
+
+
 def _published_names(path: str, file: str) -> Iterator[Name]:
-    for at, table in enumerate(read_published(file).tables):
+    read = read_published(file)
+    for at, row in enumerate(read.quantities):
+        yield from _quantity_names(f"{path} ({file}): quantities[{at}]", row)
+    for at, table in enumerate(read.tables):
         for number, instance in enumerate(table.instances):
             inside = f"{path} ({file}): tables[{at}].instances[{number}]"
             for metric, where, _ in table.cells(instance):

@@ -20,6 +20,7 @@ from mobench.planning.experiment import Experiment, difference
 from mobench.planning.overrides import read_value, section
 from mobench.planning.suite import Suite, load_suites, parse_seeds
 from mobench.planning.suite_parts import EVERYWHERE
+from mobench.planning.variants import overridden
 from mobench.training.optimizer import ELEMENT_BY_ELEMENT, Training
 
 Owner = TypeVar("Owner", bound=Configurable)
@@ -126,7 +127,7 @@ def _change(
     id_: Callable[[Any], str],
     common: Mapping[str, Any] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Keep the entries that are asked for, and apply `<part>.<name>.<setting>=value` to every variant of an entry.
+    """Keep the entries that are asked for, and apply `<part>.<name>.<setting>=value` to the variants of an entry.
 
     A name that the suite does not list joins with its defaults and what is `common` to all; names with a leading `+`
     are added to all that the suite lists.
@@ -149,7 +150,7 @@ def _change(
         declared = (Training if own else owner).settings.get(setting)
         read = read_value(f"{part}.{key}", declared, value)
         setting = f"{OF_TRAINING}{setting}" if own else setting
-        result[id_(owner)] = [{**variant, setting: read} for variant in result[id_(owner)]]
+        result[id_(owner)] = overridden(result[id_(owner)], setting, read, owner.settings)
     return result
 
 

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from mobench.core.settings import in_words
 from mobench.errors import UserError
 from mobench.planning.suite import find_file, suite_files, validated
-from mobench.planning.suite_parts import STRICT, Label, Strict, Text, Where
+from mobench.planning.suite_parts import STRICT, Label, PublishedEntry, Strict, Text, Where
 from mobench.planning.yaml_text import read_mapping
 
 Numbers = Annotated[StrictFloat | list[StrictFloat], in_words("a number, or one for each column")]
@@ -59,6 +59,8 @@ class PublishedFile(Strict):
     tables: list[Table]
     source: Text = ""
     """Where the numbers come from."""
+    quantities: list[PublishedEntry] = field(default_factory=list)
+    """Numbers that stand in no table, with the question to our results that they answer."""
 
 
 def read_published(name: str) -> PublishedFile:

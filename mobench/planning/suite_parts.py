@@ -100,7 +100,9 @@ class PublishedEntry(Strict):
     quantity: Label
     paper: Annotated[StrictInt | StrictFloat | Text, in_words("a number or a text")]
     value: Text
-    """The metric that is asked for."""
+    """The metric that is asked for; `hypervolume/NAME` is how many times that of the best other contender."""
+    per: Text = ""
+    """The metric that the value of each run is divided by."""
     over: Aggregate = "mean"
     by: Text | None = None
     """Take the aggregate for each value of this column; the mean and the range of these are shown."""
@@ -150,6 +152,12 @@ class SelectedEntry(Strict):
     """Digits after the point."""
     fixed: dict[Text, Variant] = field(default_factory=dict)
     """Methods that are not selected but shown at the given settings."""
+    table: Label = ""
+    """The title of the table that the row stands in; rows without one make the suite's main table."""
+    against: Text = ""
+    """Show how far the value lies below that of this contender at the same seed."""
+    against_value: Text = ""
+    """The metric of that contender; left out: the value itself."""
 
 
 @with_config(ConfigDict(extra="allow", use_attribute_docstrings=True))

@@ -22,7 +22,7 @@ from mobench.reporting.sheet import (
 )
 from mobench.scoring.claims import SIGNS, ClaimResult
 from mobench.scoring.contenders import spelled
-from mobench.scoring.hypervolumes import FORMS
+from mobench.scoring.hypervolumes import PAPER
 from mobench.scoring.published import Comparison
 from mobench.scoring.selection import SelectedRow
 from mobench.scoring.selection_words import selection_words
@@ -79,7 +79,7 @@ def methods_sheet(results: SuiteResults) -> Sheet:
         for row in scores.to_dict("records")
     ]
     notes = (
-        "Conf: configurations tried. HV: hypervolume in frozen bounds, mean over problem instances. "
+        "Conf: configurations tried. HV: the hypervolume that ranks, in frozen bounds, mean over problem instances. "
         "Of a step's time the own part is spent inside the method; the shared part is an equal share of what the runs "
         "that trained together did for all of them: losses, gradients, the update. "
         "Progress: mean cosine of the update with the gradient of the worst served secondary.",
@@ -89,51 +89,76 @@ def methods_sheet(results: SuiteResults) -> Sheet:
 
 
 def selected_sheets(results: SuiteResults) -> list[Sheet]:
-    """Return, per problem instance, the numbers of the selected configurations and their settings."""
-    frame, rows, sheets = results.selected, results.selected_rows, []
+    """Return, per problem instance, the numbers of the selected configurations, their settings, and other tables."""
+    frame, sheets = results.selected, []
+    tables = dict.fromkeys(row.table for row in results.selected_rows)
     for _, part in frame.groupby("instance", sort=False) if len(frame) else ():
-        label = part["instance_label"].iloc[0]
-        lines = {(line["row"], line["contender"]): line for line in part.to_dict("records")}
-        present = [row for row in rows if (part["row"] == row.label).any()]
-        published = [row for row in present if part.loc[part["row"] == row.label, "published"].notna().any()]
-        names = [name for name in results.order if (part["contender"] == name).any()]
-        counts = part.groupby("contender")[["tried", "failed"]].max()
-        header = (
-            "method",
-            *(row.label + ARROWS[row.criterion.best] for row in present),
-            *(f"{row.label}, published" for row in published),
-            "tried",
-            "failed",
-        )
-        numbers = [
-            (
-                Cell(name),
-                *(_value(lines[row.label, name], row) for row in present),
-                *(Cell(_published(lines[row.label, name], row)) for row in published),
-                *cells([str(counts.loc[name, column]) for column in ("tried", "failed")]),
-            )
-            for name in names
-        ]
-        chosen = [cells([name, *(lines[row.label, name]["chosen"] or "–" for row in present)]) for name in names]
-        remarks = [str(remark) for remark in (*part["source"].unique(), *part["note"].unique()) if remark]
-        notes = (
-            *selection_words([row.criterion for row in present], part, results.problems),
-            "Tried: configurations of the sweep.",
-            *reading_notes(part),
-            *(f"Published: {remark}" for remark in remarks),
-        )
-        stem = slug(label)
-        sheets += [
-            Sheet(f"selected-{stem}", f"Selected configurations, {label}", header, tuple(numbers), part, notes),
-            Sheet(
-                f"chosen-{stem}",
-                f"Settings of the selected, {label}",
-                ("method", *(row.label for row in present)),
-                tuple(chosen),
-                None,
-            ),
-        ]
+        stem = slug(part["instance_label"].iloc[0])
+        for title in tables:
+            rows = [row for row in results.selected_rows if row.table == title and (part["row"] == row.key).any()]
+            if rows:
+                name = f"{slug(title)}-{stem}" if title else f"selected-{stem}"
+                sheets.append(_selected_sheet(results, part, rows, name, title or "Selected configurations"))
+            if rows and not title:
+                sheets.append(_chosen_sheet(results, part, rows, f"chosen-{stem}"))
     return sheets
+
+
+def _selected_sheet(
+    results: SuiteResults, part: pd.DataFrame, rows: Sequence[SelectedRow], name: str, title: str
+) -> Sheet:
+    part = part[part["row"].isin([row.key for row in rows])]
+    lines = {(line["row"], line["contender"]): line for line in part.to_dict("records")}
+    published = [row for row in rows if part.loc[part["row"] == row.key, "published"].notna().any()]
+    counts = part.groupby("contender")[["tried", "failed"]].max()
+    header = (
+        "method",
+        *(row.label + ARROWS[row.criterion.best] for row in rows),
+        *(f"{row.label}, published" for row in published),
+        "tried",
+        "failed",
+    )
+    numbers = [
+        (
+            Cell(contender),
+            *(_value(lines[row.key, contender], row) for row in rows),
+            *(Cell(_published(lines[row.key, contender], row)) for row in published),
+            *cells([str(counts.loc[contender, column]) for column in ("tried", "failed")]),
+        )
+        for contender in _present(results, part)
+    ]
+    remarks = [str(remark) for remark in (*part["source"].unique(), *part["note"].unique()) if remark]
+    notes = (
+        *selection_words([row.criterion for row in rows], part, results.problems),
+        "Tried: configurations of the sweep.",
+        *(f"{row.label}: {_fixed(row)}." for row in rows if row.criterion.fixed),
+        *reading_notes(part),
+        *(f"Published: {remark}" for remark in remarks),
+    )
+    return Sheet(name, f"{title}, {part['instance_label'].iloc[0]}", header, tuple(numbers), part, notes)
+
+
+def _chosen_sheet(results: SuiteResults, part: pd.DataFrame, rows: Sequence[SelectedRow], name: str) -> Sheet:
+    lines = {(line["row"], line["contender"]): line for line in part.to_dict("records")}
+    chosen = tuple(
+        cells([contender, *(lines[row.key, contender]["chosen"] or "–" for row in rows)])
+        for contender in _present(results, part)
+    )
+    title = f"Settings of the selected, {part['instance_label'].iloc[0]}"
+    return Sheet(name, title, ("method", *(row.label for row in rows)), chosen, None)
+
+
+def _present(results: SuiteResults, part: pd.DataFrame) -> list[str]:
+    return [name for name in results.order if (part["contender"] == name).any()]
+
+
+def _fixed(row: SelectedRow) -> str:
+    """Say which methods a row shows at fixed settings."""
+    fixed = row.criterion.fixed.items()
+    texts = [
+        f"{name} at {', '.join(f'{key}={spelled(value)}' for key, value in given.items())}" for name, given in fixed
+    ]
+    return f"{', '.join(texts)}, not selected"
 
 
 def selection_policy(results: SuiteResults) -> list[str]:
@@ -142,38 +167,44 @@ def selection_policy(results: SuiteResults) -> list[str]:
 
 
 def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:
-    """Return, per form of the hypervolume, contenders down and problem instances across."""
-    frame, sheets = results.hypervolumes, []
-    for form, part in frame.groupby("form", sort=False) if len(frame) else ():
-        labels = list(dict.fromkeys(part["instance_label"]))
-        lines = {(line["contender"], line["instance_label"]): line for line in part.to_dict("records")}
-        rows = [
-            (Cell(name), *(_volume(lines.get((name, label)), 3 if form == "frozen" else 1) for label in labels))
-            for name in results.order
-        ]
-        references = _reference_rows(results, part) if form == "frozen" else []
-        title = FORMS[str(form)]
-        sheets.append(
-            Sheet(
-                f"hypervolume-{form}",
-                title[0].upper() + title[1:],
-                ("method", *labels),
-                (*rows, *references),
-                part,
-                (*reading_notes(part), *([REFERENCES] if references else [])),
-            )
-        )
-    return sheets
-
-
-def _reference_rows(results: SuiteResults, part: pd.DataFrame) -> list[tuple[Cell, ...]]:
-    """Return what other algorithms reach at equal evaluations, below the methods, and never marked."""
-    instances = list(dict.fromkeys(part["instance"]))
-    names = list(dict.fromkeys(name for volumes in results.references.values() for name in volumes))
-    found = [[results.references.get(instance, {}).get(name) for instance in instances] for name in names]
+    """Return the hypervolumes, contenders down: of one problem instance all forms, of several a sheet for each form."""
+    frame = results.hypervolumes
+    if not len(frame):
+        return []
+    if frame["instance"].nunique() == 1:
+        meanings = frame.drop_duplicates("form")[["form_label", "form_meaning"]].to_dict("records")
+        notes = [f"{_capital(line['form_label'])}: {line['form_meaning']}." for line in meanings]
+        return [_volumes_sheet(results, frame, "form_label", "hypervolumes", "Hypervolumes", notes)]
     return [
-        cells([name, *("–" if v is None else number(v, 3) for v in row)])
-        for name, row in zip(names, found, strict=True)
+        _volumes_sheet(results, part, "instance_label", f"hypervolume-{form}", _capital(part["form_meaning"].iloc[0]))
+        for form, part in frame.groupby("form", sort=False)
+    ]
+
+
+def _volumes_sheet(
+    results: SuiteResults, part: pd.DataFrame, across: str, stem: str, title: str, notes: Sequence[str] = ()
+) -> Sheet:
+    columns = part.drop_duplicates(across)
+    lines = {(line["contender"], line[across]): line for line in part.to_dict("records")}
+    rows = [(Cell(name), *(_volume(lines.get((name, label))) for label in columns[across])) for name in results.order]
+    references = _reference_rows(results, columns)
+    remarks = (*notes, *reading_notes(part), *([REFERENCES] if references else []))
+    return Sheet(stem, title, ("method", *columns[across]), (*rows, *references), part, remarks)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _reference_rows(results: SuiteResults, columns: pd.DataFrame) -> list[tuple[Cell, ...]]:
+    """Return what other algorithms reach at equal evaluations, below the methods, and never marked."""
+    known = [
+        results.references.get(line["instance"], {}) if line["headline"] else {} for line in columns.to_dict("records")
+    ]
+    names = dict.fromkeys(name for volumes in known for name in volumes)
+    return [
+        cells([name, *("–" if name not in volumes else number(volumes[name], 3) for volumes in known)])
+        for name in names
     ]
 
 
@@ -252,7 +283,8 @@ def _published(line: Line, row: SelectedRow) -> str:
     return "–" if math.isnan(line["published"]) else spelled_number(line["published"] / row.unit, row.decimals)
 
 
-def _volume(line: Line | None, decimals: int) -> Cell:
+def _volume(line: Line | None) -> Cell:
     if line is None:
         return Cell("–")
+    decimals = 1 if line["form"] == PAPER else 3
     return number_cell(line["mean"], line["low"], line["high"], decimals, strong=bool(line["best"]))

@@ -13,6 +13,7 @@ from rich.text import Text
 from mobench.reporting.sheet import Cell, Sheet, number
 from mobench.reporting.sheets import (
     claims_sheet,
+    hypervolume_sheets,
     methods_sheet,
     pivot_sheets,
     published_sheet,
@@ -47,7 +48,10 @@ def print_results(console: Console, results: SuiteResults) -> None:
         return
     print_sheet(console, _best_first(_narrowed(methods_sheet(results))), intervals=True)
     console.print(Text(LEGEND, style="dim"))
-    chosen = [sheet for sheet in selected_sheets(results) if sheet.data is not None]
+    if any(len(named) > 1 for named in results.all_volumes.values()):
+        for sheet in hypervolume_sheets(results):
+            print_sheet(console, _best_first(sheet))
+    chosen = [sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-")]
     for sheet in chosen:
         print_sheet(console, _best_first(sheet))
     for sentence in selection_policy(results) if chosen else ():

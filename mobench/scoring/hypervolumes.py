@@ -1,62 +1,116 @@
-"""Hypervolume of every contender on every problem instance, in the problem's frozen bounds and in the paper's form.
+"""Hypervolumes of every contender on every problem instance, in the problem's frozen bounds and in the paper's form.
 
-A contender's points on one instance at one seed are the end points of its configurations. A seed at which none of
-them finished, or which the contender did not run, counts 0: a failure is never dropped.
+A contender's points on one instance at one seed are the operating points of its configurations. Those that another one
+dominates on validation data are left out before test data is looked at; the volume is that of the others, measured on
+test data. A seed at which no run finished, or which the contender did not run, counts 0: a failure is never dropped.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mobench.core.operating_points import Hypervolume
 from mobench.core.problem import Problem
-from mobench.scoring.indicators.hypervolume import NonPositiveError, dominated_volume, inside, paper_hypervolume
+from mobench.scoring.indicators.hypervolume import NonPositiveError, hypervolume, paper_hypervolume
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.indicators.normalise import normalised
 from mobench.scoring.selection import best_and_tied
 
 if TYPE_CHECKING:
     from mobench.scoring.suite_results import SuiteResults
 
-FORMS = {
-    "frozen": "hypervolume in the problem's frozen bounds, in [0, 1]",
-    "paper": "the paper's hypervolume: log10 of the losses, min–max over all methods of this table, in [0, 100]",
-}
-"""The first is comparable over time; the second moves with every method that joins the table."""
+PAPER = "paper"
+PAPER_MEANING = "the paper's hypervolume: log10 of the losses, min–max over all methods of this table, in [0, 100]"
+"""It moves with every method that joins the table; all others are comparable over time."""
+SMALLEST = 1e-12
+"""Logarithms are taken of at least this."""
 
-Points = npt.NDArray[np.float64]
+Array = npt.NDArray[np.float64]
 BySeed = dict[int, float]
 Volumes = dict[str, BySeed]
 """By contender, then by seed."""
 
 
-def seed_points(
-    problem: Problem, runs: pd.DataFrame, mapped: Callable[[Points], Points] = lambda points: points
-) -> dict[int, Points]:
-    """Return the end points of the finished runs, `mapped` all at once, per seed."""
-    columns = list(problem.hypervolume_metrics())
+@dataclass(frozen=True)
+class Front:
+    """The operating points of some runs at one seed, in minimised coordinates: runs × points of each × axes."""
+
+    declared: Hypervolume
+    test: Array
+    validation: Array | None
+    """None where the problem has no data to choose on."""
+
+    def points(self, runs: npt.ArrayLike | None = None) -> Array:
+        """Return the points of the given runs that are chosen on validation data, as measured on test data."""
+        chosen = slice(None) if runs is None else np.asarray(runs, dtype=int)
+        axes = len(self.declared.axes)
+        points = self.test[chosen].reshape(-1, axes)
+        if self.validation is None:
+            return points
+        return points[worth_keeping(self.validation[chosen].reshape(-1, axes), self.declared.bounds.reference)]
+
+    def volume(self, runs: npt.ArrayLike | None = None) -> float:
+        """Return the hypervolume of these points in the frozen bounds."""
+        bounds = self.declared.bounds
+        return hypervolume(self.points(runs), bounds.ideal, bounds.reference)
+
+
+def worth_keeping(points: Array, reference: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Mark the points that are better than the reference everywhere and that no other point dominates.
+
+    Of points that agree in every coordinate all are kept.
+    """
+    kept = np.array([bool((point < np.asarray(reference)).all()) for point in points], dtype=np.bool_)
+    rivals = points[kept]
+    for place in np.flatnonzero(kept):
+        nowhere_worse = (rivals <= points[place]).all(axis=1)
+        kept[place] = not (nowhere_worse & (rivals < points[place]).any(axis=1)).any()
+    return kept
+
+
+def fronts(declared: Hypervolume, runs: pd.DataFrame) -> dict[int, Front]:
+    """Return the operating points of the finished runs, per seed; a seed without a finished run has none."""
     done = runs[runs["status"] == "done"]
-    # Where no run of a table has finished, it lacks the columns.
-    points = mapped(done.reindex(columns=columns).to_numpy(dtype=np.float64))
+    test = _coordinates(declared, [point.values for point in declared.points], done)
+    chosen = [point.select for point in declared.points]
+    validation = _coordinates(declared, chosen, done) if all(chosen) else None
     seeds = done["seed"].to_numpy()
-    return {int(seed): points[seeds == seed] for seed in sorted(runs["seed"].unique())}
+    found = {}
+    for seed in sorted(runs["seed"].unique()):
+        at = seeds == seed
+        found[int(seed)] = Front(declared, test[at], None if validation is None else validation[at])
+    return found
 
 
-def frozen_volumes(problem: Problem, members: pd.DataFrame) -> Volumes:
-    """Return the hypervolumes of one instance in the problem's bounds; empty where it has none."""
-    bounds = problem.hypervolume_bounds()
-    if bounds is None:
-        return {}
+def _coordinates(declared: Hypervolume, points: list[tuple[str, ...]], runs: pd.DataFrame) -> Array:
+    """Return the coordinates of every run's points, all minimised."""
+    # Where no run of a table has finished, it lacks the columns.
+    needed = list(declared.metrics())
+    values = dict(zip(needed, runs.reindex(columns=needed).to_numpy(dtype=np.float64).T, strict=True))
+    found = np.empty((len(runs), len(points), len(declared.axes)))
+    for place, names in enumerate(points):
+        for column, (axis, name) in enumerate(zip(declared.axes, names, strict=True)):
+            value = values[name] / values[axis.relative_to] if axis.relative_to else values[name]
+            found[:, place, column] = axis.sign * (np.log10(np.maximum(value, SMALLEST)) if axis.log else value)
+    return found
+
+
+def frozen_volumes(problem: Problem, members: pd.DataFrame) -> dict[str, Volumes]:
+    """Return the hypervolumes of one instance by name, the one that ranks first; empty where it has none."""
     seeds = [int(seed) for seed in members["seed"].unique()]
+    return {declared.name: _volumes(declared, members, seeds) for declared in problem.hypervolumes()}
+
+
+def _volumes(declared: Hypervolume, members: pd.DataFrame, seeds: list[int]) -> Volumes:
     found: Volumes = {}
     for contender, runs in members.groupby("contender", sort=False):
-        points = seed_points(problem, runs, lambda ends: normalised(ends, bounds.ideal, bounds.reference))
-        reached = {seed: dominated_volume(inside(front)) for seed, front in points.items()}
+        reached = {seed: front.volume() for seed, front in fronts(declared, runs).items()}
         found[str(contender)] = dict.fromkeys(seeds, 0.0) | reached
     return found
 
@@ -65,7 +119,7 @@ def paper_volumes(problem: Problem, members: pd.DataFrame) -> Volumes:
     """Return the paper's hypervolumes of one instance; empty where a loss is not positive."""
     columns = [f"loss/{name}" for name in problem.objectives()]
     done = members[members["status"] == "done"]
-    if problem.hypervolume_bounds() is None or not set(columns) <= set(done.columns):
+    if not problem.hypervolumes() or not set(columns) <= set(done.columns):
         return {}
     keys = [(str(name), int(seed)) for name in members["contender"].unique() for seed in members["seed"].unique()]
     losses = done[columns].to_numpy(dtype=np.float64)
@@ -83,15 +137,21 @@ def paper_volumes(problem: Problem, members: pd.DataFrame) -> Volumes:
 def hypervolume_frame(results: SuiteResults) -> pd.DataFrame:
     """Return one row per problem instance, form and contender.
 
-    Columns: `instance`, `instance_label`, `form`, `contender`, `tried` configurations, `mean`, `sd`,
+    Columns: `instance`, `instance_label`, `form` (a volume's name, or `paper`), `form_label`, `form_meaning`,
+    `headline` (true for the form that ranks), `contender`, `tried` configurations, `mean`, `sd`,
     `low`, `high`, `n` over seeds, and `best`, true for the best and all that the seeds cannot tell from it.
-    A form that an instance does not have is left out: the frozen one needs bounds, the paper's positive losses.
+    A form that an instance does not have is left out: the frozen ones need bounds, the paper's positive losses.
     """
     rows: list[dict[str, Any]] = []
     for instance, members in results.table.groupby("instance", sort=False):
         tried = members.groupby("contender")["configuration"].nunique()
-        paper = paper_volumes(results.problems[str(instance)], members)
-        for form, volumes in (("frozen", results.volumes.get(str(instance), {})), ("paper", paper)):
+        problem = results.problems[str(instance)]
+        declared = {volume.name: volume for volume in problem.hypervolumes()}
+        forms: Mapping[str, Volumes] = {
+            **results.all_volumes.get(str(instance), {}),
+            PAPER: paper_volumes(problem, members),
+        }
+        for form, volumes in forms.items():
             best = best_and_tied(volumes, "max")
             for contender, by_seed in volumes.items():
                 found = interval(by_seed.values())
@@ -100,6 +160,9 @@ def hypervolume_frame(results: SuiteResults) -> pd.DataFrame:
                         "instance": instance,
                         "instance_label": members["instance_label"].iloc[0],
                         "form": form,
+                        "form_label": declared[form].label if form in declared else "HV, paper's form",
+                        "form_meaning": declared[form].meaning if form in declared else PAPER_MEANING,
+                        "headline": form == next(iter(declared)),
                         "contender": contender,
                         "tried": int(tried[contender]),
                         "mean": found.mean,

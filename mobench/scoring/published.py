@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from mobench.planning.published_file import Table, read_published
-from mobench.planning.suite import Suite
 from mobench.planning.suite_parts import PublishedEntry
 from mobench.scoring.query import aggregate, select
+
+if TYPE_CHECKING:
+    from mobench.scoring.suite_results import SuiteResults
+
+VOLUME = "hypervolume/"
+"""What stands before a hypervolume's name where a published quantity asks for it."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +34,24 @@ class Comparison:
     note: str
 
 
-def compare(suite: Suite, table: pd.DataFrame) -> list[Comparison]:
-    """Evaluate every published row of the suite on its results.
+def compare(results: SuiteResults) -> list[Comparison]:
+    """Evaluate every published quantity of the suite, and of its files of published numbers, on its results.
 
     With `by: seed` the aggregate is taken per seed; the row shows the mean over seeds and their range.
     """
-    return [_comparison(row, table) for row in suite.published]
+    files = [read_published(name) for name in results.suite.published_tables]
+    return [_comparison(row, results) for row in (*results.suite.published, *(q for f in files for q in f.quantities))]
 
 
-def _comparison(row: PublishedEntry, table: pd.DataFrame) -> Comparison:
+def _comparison(row: PublishedEntry, results: SuiteResults) -> Comparison:
+    table = results.table
     rows = select(table, row.where) if len(table) else table
-    values = aggregate(rows, row.value, row.over, row.by) if len(rows) and row.value in rows else []
+    if row.value.startswith(VOLUME):
+        values = _times_the_best_other(results, row.value.removeprefix(VOLUME), rows)
+    else:
+        rows = rows.assign(**{row.value: rows[row.value] / rows[row.per]}) if row.per and row.per in rows else rows
+        known = len(rows) and row.value in rows and (not row.per or row.per in rows)
+        values = aggregate(rows, row.value, row.over, row.by) if known else []
     return Comparison(
         quantity=row.quantity,
         paper=str(row.paper),
@@ -49,6 +61,18 @@ def _comparison(row: PublishedEntry, table: pd.DataFrame) -> Comparison:
         runs=len(rows),
         note=row.note,
     )
+
+
+def _times_the_best_other(results: SuiteResults, form: str, rows: pd.DataFrame) -> list[float]:
+    """Return, for each problem instance, how many times the best other contender's hypervolume these runs' one has."""
+    frame = results.hypervolumes if len(results.table) else pd.DataFrame()
+    found = []
+    for _, part in frame[frame["form"] == form].groupby("instance", sort=False) if len(frame) and len(rows) else ():
+        own = part["contender"].isin(rows["contender"].unique())
+        ours, others = part.loc[own, "mean"].max(), part.loc[~own, "mean"].max()
+        if ours == ours and others > 0.0:
+            found.append(float(ours / others))
+    return found
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from mobench.core.problem import Problem
-from mobench.scoring.hypervolumes import BySeed, seed_points
-from mobench.scoring.indicators.budget import expected_hypervolume
+from mobench.scoring.hypervolumes import BySeed, Front, fronts
+from mobench.scoring.indicators.budget import BudgetCurve, expected_hypervolume, expected_value
 from mobench.scoring.indicators.distance import gd_plus, igd_plus
 from mobench.scoring.indicators.intervals import Interval, interval
 
@@ -86,13 +86,11 @@ def budget_curves(results: SuiteResults) -> pd.DataFrame:
     rows = []
     for (instance, contender), runs in results.table.groupby(["instance", "contender"], sort=False):
         problem = results.problems[str(instance)]
-        bounds = problem.hypervolume_bounds()
-        if bounds is None:
+        ranking = next(iter(problem.hypervolumes()), None)
+        if ranking is None:
             continue
-        curves = []
-        for seed, points in seed_points(problem, runs).items():
-            tried = int((runs["seed"] == seed).sum())
-            curves.append(expected_hypervolume(points, bounds.ideal, bounds.reference, failed=tried - len(points)))
+        tried = runs.groupby("seed").size()
+        curves = [_budget_curve(front, int(tried[seed])) for seed, front in fronts(ranking, runs).items()]
         for m in range(1, min(len(curve.expected) for curve in curves) + 1):
             found = interval([curve.expected[m - 1] for curve in curves])
             rows.append(
@@ -109,15 +107,24 @@ def budget_curves(results: SuiteResults) -> pd.DataFrame:
     return frame.astype({"sd": float, "low": float, "high": float}) if len(frame) else frame
 
 
+def _budget_curve(front: Front, tried: int) -> BudgetCurve:
+    """Return the curve of one seed at which so many configurations were tried."""
+    bounds, finished = front.declared.bounds, len(front.test)
+    if front.validation is None and len(front.declared.points) == 1:
+        return expected_hypervolume(front.points(), bounds.ideal, bounds.reference, failed=tried - finished)
+    return expected_value(lambda trials: front.volume([trial for trial in trials if trial < finished]), tried)
+
+
 def _front_scores(problem: Problem, volumes: BySeed, runs: pd.DataFrame) -> dict[str, Any]:
-    bounds = problem.hypervolume_bounds()
-    if bounds is None:
+    ranking = next(iter(problem.hypervolumes()), None)
+    if ranking is None:
         return {}
     own = [volumes[int(seed)] for seed in runs["seed"].unique()]
     scores = _spread("hypervolume", own, "hypervolume/low", "hypervolume/high", "hypervolume/sd")
     distances: dict[str, list[float]] = {"igd_plus": [], "gd_plus": []}
-    for seed, points in seed_points(problem, runs).items():
-        front = problem.pareto_front(seed)
+    bounds = ranking.bounds
+    for seed, reached in fronts(ranking, runs).items():
+        front, points = problem.pareto_front(seed), reached.points()
         if front is not None and len(points):
             distances["igd_plus"].append(igd_plus(points, front, bounds.ideal, bounds.reference))
             distances["gd_plus"].append(gd_plus(points, front, bounds.ideal, bounds.reference))

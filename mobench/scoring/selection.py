@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,15 @@ class Criterion:
     select_best: Direction = "max"
     fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Methods that are not selected but shown at given settings, e.g. `{pcd: {tau: 0.02}}`."""
+    against: str = ""
+    """The contender that the value is subtracted from, seed by seed; empty: the value itself is reported."""
+    against_value: str = ""
+    """The metric of that contender."""
+
+    @property
+    def metrics(self) -> set[str]:
+        """The metrics that a run must have."""
+        return {self.value, self.select} | ({self.against_value} if self.against else set())
 
     def candidates(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the runs that may be chosen: all, or those at the settings that are fixed for their method."""
@@ -94,6 +103,9 @@ def selected_configurations(table: pd.DataFrame, criterion: Criterion, by: str =
         if len(done) and not len(_usable(done, criterion)):
             continue
         chosen = {name: choose(runs, criterion, members["seed"]) for name, runs in members.groupby(by, sort=False)}
+        if criterion.against:
+            base = _baseline(members[members[by] == criterion.against], criterion)
+            chosen = {name: _below(base, found) for name, found in chosen.items()}
         whole = {name: found.values for name, found in chosen.items() if not found.missing}
         marked = best_and_tied(whole, criterion.best)
         for name, found in chosen.items():
@@ -154,9 +166,21 @@ def tied(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
     return mean <= float(t.ppf(0.5 + LEVEL / 2.0, n - 1)) * spread / math.sqrt(n)
 
 
+def _baseline(runs: pd.DataFrame, criterion: Criterion) -> dict[int, float]:
+    """Return what others are subtracted from: by seed, the mean over the finished runs."""
+    means = _usable(runs, criterion).groupby("seed")[criterion.against_value].mean()
+    return {int(seed): float(value) for seed, value in zip(means.index, means, strict=True)}
+
+
+def _below(base: Mapping[int, float], found: Selected) -> Selected:
+    """Return how far the values lie below the baseline; a seed that the baseline lacks is missing."""
+    values = {seed: base[seed] - value for seed, value in found.values.items() if seed in base}
+    return replace(found, values=values, missing=found.missing + len(found.values) - len(values))
+
+
 def _with_metrics(table: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
     """Refuse a metric that no finished run has; where no run finished there are no metrics at all."""
-    for metric in {criterion.value, criterion.select} - set(table.columns):
+    for metric in criterion.metrics - set(table.columns):
         if (table["status"] == "done").any():
             raise unknown("metric", metric, (str(column) for column in table.columns))
         table = table.assign(**{metric: math.nan})
@@ -165,7 +189,7 @@ def _with_metrics(table: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
 
 def _usable(runs: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
     """Return the finished runs that have both metrics."""
-    finite = np.isfinite(runs[[criterion.value, criterion.select]].to_numpy(dtype=np.float64)).all(axis=1)
+    finite = np.isfinite(runs[sorted(criterion.metrics)].to_numpy(dtype=np.float64)).all(axis=1)
     usable: pd.DataFrame = runs[runs["status"].eq("done").to_numpy() & finite]
     return usable
 
@@ -201,6 +225,13 @@ class SelectedRow:
     criterion: Criterion
     unit: float
     decimals: int | None
+    table: str = ""
+    """The title of its table, empty for the suite's main one."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from the rows of all tables."""
+        return f"{self.table}: {self.label}" if self.table else self.label
 
 
 def selected_rows(suite: Suite, selection: str = "validation") -> list[SelectedRow]:
@@ -215,7 +246,7 @@ def selected_frame(
 ) -> pd.DataFrame:
     """Return every number of the rows: one line per problem instance, row and contender.
 
-    To the columns of `selected_configurations` it adds `instance_label`, `row` (the label), `value` and
+    To the columns of `selected_configurations` it adds `instance_label`, `row` (its key), `value` and
     `select` (the metrics), `published` (NaN where there is no number), `source` and `note`.
     The table has the columns that `mobench.scoring.contenders` adds.
     """
@@ -224,8 +255,10 @@ def selected_frame(
     groups = dict(list(table.groupby(["instance", "contender"]))) if known else {}
     parts = []
     for row in rows:
-        if (table["status"] == "done").any() and not {row.criterion.value, row.criterion.select} <= set(table.columns):
+        if (table["status"] == "done").any() and not row.criterion.metrics <= set(table.columns):
             continue  # other problems than the suite's own were run
+        if row.criterion.against and row.criterion.against not in set(table["contender"]):
+            continue  # the contender to compare with was left out
         frame = selected_configurations(table, row.criterion, by="contender")
         if not len(frame):
             continue
@@ -234,7 +267,7 @@ def selected_frame(
             for key in zip(frame["instance"], frame["contender"], strict=True)
         ]
         frame.insert(0, "instance_label", frame["instance"].map(labels))
-        frame.insert(1, "row", row.label)
+        frame.insert(1, "row", row.key)
         frame.insert(2, "value", row.criterion.value)
         frame.insert(3, "select", row.criterion.select)
         frame["published"] = [None if value is None else value.value for value in found]
@@ -247,12 +280,14 @@ def selected_frame(
 def _published(
     known: list[PublishedValue], criterion: Criterion, groups: Mapping[Any, pd.DataFrame], key: tuple[str, str]
 ) -> PublishedValue | None:
-    if not known:
+    if not known or criterion.against:
         return None
     return find_published(known, criterion.value, criterion.candidates(groups[key]))
 
 
 def _row(entry: SelectedEntry, selection: str) -> SelectedRow:
     chooser = entry.select if selection == "validation" else entry.select_test or entry.value
-    criterion = Criterion(entry.value, chooser, entry.best, entry.select_best or entry.best, entry.fixed)
-    return SelectedRow(entry.label, criterion, entry.unit, entry.decimals)
+    against = entry.against_value or entry.value if entry.against else ""
+    best = entry.select_best or entry.best
+    criterion = Criterion(entry.value, chooser, entry.best, best, entry.fixed, entry.against, against)
+    return SelectedRow(entry.label, criterion, entry.unit, entry.decimals, entry.table)

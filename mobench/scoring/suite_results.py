@@ -130,15 +130,20 @@ class SuiteResults:
         return contests(self)
 
     @cached_property
-    def volumes(self) -> dict[str, Volumes]:
-        """The hypervolumes in frozen bounds by instance, contender and seed; instances without bounds are left out."""
+    def all_volumes(self) -> dict[str, dict[str, Volumes]]:
+        """The hypervolumes in frozen bounds by instance, name, contender and seed; instances without are left out."""
         groups = self.table.groupby("instance", sort=False) if len(self.table) else ()
         found = {str(instance): frozen_volumes(self.problems[str(instance)], members) for instance, members in groups}
         return {instance: volumes for instance, volumes in found.items() if volumes}
 
     @cached_property
+    def volumes(self) -> dict[str, Volumes]:
+        """The hypervolume that ranks, by instance, contender and seed."""
+        return {instance: next(iter(named.values())) for instance, named in self.all_volumes.items()}
+
+    @cached_property
     def hypervolumes(self) -> pd.DataFrame:
-        """The hypervolumes in both forms as a table, see `hypervolume_frame`."""
+        """All hypervolumes as a table, see `hypervolume_frame`."""
         return hypervolume_frame(self)
 
     @cached_property
@@ -177,7 +182,7 @@ class SuiteResults:
     @cached_property
     def published(self) -> list[Comparison]:
         """The published quantities beside ours; where an experiment differs, those that it has runs for."""
-        return [row for row in compare(self.suite, self.table) if row.runs or not self.differs]
+        return [row for row in compare(self) if row.runs or not self.differs]
 
     @cached_property
     def claims(self) -> list[ClaimResult]:

@@ -67,8 +67,9 @@ def _against_problem(record: RunRecord, problem: Problem) -> Iterator[tuple[str,
         if value is not None and value < bound - SLACK * max(1.0, abs(bound)):
             yield f"loss/{name}", "a value below the lower bound of this objective"
     if record.outcome.status == "done":
-        for name in problem.hypervolume_metrics():
-            if name not in metrics:
+        read = (name for volume in problem.hypervolumes() for name in volume.metrics())
+        for name in sorted({*problem.hypervolume_metrics(), *read}):
+            if name not in metrics and name not in record.outcome.timings:
                 yield name, "this metric of the problem is missing"
         budget = Training(**record.spec.run_training).total_steps(problem.steps_per_epoch())
         if record.outcome.timings.get("steps") != budget:

@@ -145,7 +145,8 @@ class Group:
             try:
                 self.step(alive, self.iteration in sampled)
                 self.optimizer.step()
-                self.workload.after_update(lr)
+                if any(not member.method.primary_only for member in alive):
+                    self.workload.after_update(lr)
                 if observed:
                     self.observe(alive)
             except NonFiniteError as error:

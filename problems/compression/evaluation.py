@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,9 +15,10 @@ from mobench.core.quiet import QUIET
 from . import networks
 from .data.images import Images
 from .latency import cpu_latency
-from .metrics import mark
+from .metrics import NATIVE, mark
 from .networks.cost import file_size, flops
 from .pruning import Planner, PruningPlan, Structure, fold_constants, remove, trace
+from .sparsity import GROUP_THRESHOLD, parameter_sparsity, zero_smallest
 
 EVALUATION_BATCH = 256
 
@@ -52,9 +55,9 @@ def summed_losses(model: nn.Module, images: Images) -> Tensor:
 
 @dataclass(frozen=True)
 class Pruned:
-    """A smaller network, the target it was made for, and what was removed."""
+    """A smaller network, what was removed, and how the names of its metrics end."""
 
-    target: float
+    end: str
     model: nn.Module
     plan: PruningPlan
 
@@ -74,23 +77,28 @@ class Pruner:
 
     def prune(self, target: float) -> Pruned:
         """Return the network at a reduction that is reached exactly, or an error that states the maximum."""
-        return self._carried_out(target, self.planner.plan(target))
+        return self._carried_out(mark(target), self.planner.plan(target))
 
     def each(self, targets: tuple[float, ...]) -> Iterator[Pruned]:
-        """Yield the network at each target; where one cannot be reached, at the largest reduction possible."""
+        """Yield the network at each target, and without its negligible filters.
+
+        Where a target cannot be reached, the network at the largest reduction possible.
+        """
         for target in targets:
             reachable = target <= self.planner.maximum
-            yield self._carried_out(target, self.planner.plan(target) if reachable else self.planner.plan_maximum())
+            plan = self.planner.plan(target) if reachable else self.planner.plan_maximum()
+            yield self._carried_out(mark(target), plan)
+        yield self._carried_out(NATIVE, self.planner.plan_below(GROUP_THRESHOLD))
 
-    def _carried_out(self, target: float, plan: PruningPlan) -> Pruned:
+    def _carried_out(self, end: str, plan: PruningPlan) -> Pruned:
         smaller = remove(self.model, self.structure, plan)
         if self.fold:
             smaller = fold_constants(smaller, self.model, self.structure, plan, self.example)
-        return Pruned(target, smaller, plan)
+        return Pruned(end, smaller, plan)
 
 
 def pruned_metrics(pruner: Pruner, targets: tuple[float, ...], selection: Images, test: Images) -> dict[str, float]:
-    """Return accuracies and counted costs of the dense network and at every target.
+    """Return accuracies and counted costs of the dense network, at every target and natively pruned.
 
     `accuracy@90` is measured on test images, `selection_accuracy@90` on the images that
     configurations are selected on; `reduction@90` is the fraction really removed.
@@ -101,7 +109,7 @@ def pruned_metrics(pruner: Pruner, targets: tuple[float, ...], selection: Images
         **_costs(pruner.model, pruner.input_shape, ""),
     }
     for pruned in pruner.each(targets):
-        end = mark(pruned.target)
+        end = pruned.end
         found |= {
             f"accuracy{end}": accuracy(pruned.model, test),
             f"selection_accuracy{end}": accuracy(pruned.model, selection),
@@ -112,9 +120,31 @@ def pruned_metrics(pruner: Pruner, targets: tuple[float, ...], selection: Images
     return found
 
 
+def sparse_metrics(
+    model: nn.Module, weights: Sequence[str], targets: tuple[float, ...], selection: Images, test: Images
+) -> dict[str, float]:
+    """Return what the network is worth when the smallest of the named weights are set to zero.
+
+    At each target so many weights are zero that they are this share of all parameters, or all that can be; those that
+    already were zero count.
+    """
+    total = sum(parameter.numel() for parameter in model.parameters())
+    found = {"nonzero": 1.0 - parameter_sparsity(model.parameters())}
+    for target in targets:
+        smaller = copy.deepcopy(model)
+        named = dict(smaller.named_parameters())
+        zero_smallest([named[name] for name in weights], math.ceil(target * total))
+        found |= {
+            f"sparse_accuracy{mark(target)}": accuracy(smaller, test),
+            f"selection_sparse_accuracy{mark(target)}": accuracy(smaller, selection),
+            f"nonzero{mark(target)}": 1.0 - parameter_sparsity(smaller.parameters()),
+        }
+    return found
+
+
 def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
-    """Return the median CPU milliseconds of one image on one thread, dense and at every target."""
-    smaller = {mark(pruned.target): pruned.model for pruned in pruner.each(targets)}
+    """Return the median CPU milliseconds of one image on one thread, dense, at every target and natively pruned."""
+    smaller = {pruned.end: pruned.model for pruned in pruner.each(targets)}
     with QUIET.alone():
         timed = {end: cpu_latency(model, pruner.input_shape) for end, model in {"": pruner.model, **smaller}.items()}
     return {f"latency_ms{end}": latency.median_ms for end, latency in timed.items()}

@@ -1,4 +1,4 @@
-"""What is measured of a trained network: as it is, and with 80 to 99 % of its parameters removed."""
+"""What is measured of a trained network: as it is, and with 80 to 99 % of its parameters removed or set to zero."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 
 TARGETS = (0.80, 0.85, 0.90, 0.95, 0.99)
 """Fractions of parameters to remove, at which a trained network is evaluated."""
+NATIVE = "@native"
+"""How a metric's name ends where it is measured after removing the filters that training itself made negligible."""
 
 PERCENT = (0.0, 100.0)
 FROM_LOG10 = (-12.0, math.inf)
@@ -28,42 +30,76 @@ def mark(target: float) -> str:
     return f"@{100 * target:g}"
 
 
-def trained_metrics(objectives: Sequence[str]) -> Iterator[Metric]:
+def trained_metrics(objectives: Sequence[str], holdout: bool) -> Iterator[Metric]:
     """Yield what is measured before anything is removed: losses, their logarithms, sparsity and rank."""
     task, *penalties = objectives
     yield Metric(f"loss/{task}", f"{task} loss", "", "min", NON_NEGATIVE, "mean cross-entropy of the test images")
     yield Metric(f"log10/{task}", f"log₁₀ {task}", "", "min", FROM_LOG10, "decimal logarithm of the cross-entropy")
+    chosen = f"decimal logarithm of the cross-entropy of {_chosen_on(holdout)}"
+    yield Metric(f"selection_log10/{task}", f"log₁₀ {task}, validation", "", "min", FROM_LOG10, chosen)
     for name in penalties:
         relative = f"decimal logarithm of '{name}' at the end, relative to its value at the start"
         yield Metric(f"loss/{name}", f"{name} loss", "", "min", NON_NEGATIVE, f"the objective '{name}' at the end")
         yield Metric(f"log10/{name}", f"log₁₀ {name}", "", "min", FROM_LOG10, relative)
-    filters, zeros = "share of filters without weight", "share of zero weights"
-    yield Metric("group_sparsity", filters, "", "max", SHARE, "share of output filters of negligible norm")
-    yield Metric("parameter_sparsity", zeros, "", "max", SHARE, "share of weights of negligible magnitude")
+    filters, zeros = "share of filters without weight", "share of zero parameters"
+    yield Metric("group_sparsity", filters, "", "max", SHARE, "share of output filters of norm below 1e-4")
+    of_all = "share of all the network's parameters that are below 1e-8 in magnitude"
+    yield Metric("parameter_sparsity", zeros, "", "max", SHARE, of_all)
+    of_penalised = "share of the penalised convolution weights that are below 1e-8 in magnitude"
+    yield Metric("penalised_sparsity", "share of zero penalised weights", "", "max", SHARE, of_penalised)
     rank = "mean effective rank of the weight matrices"
     yield Metric("effective_rank", "effective rank", "", "min", NON_NEGATIVE, rank)
 
 
 def pruned_metrics(holdout: bool) -> Iterator[Metric]:
-    """Yield accuracies and costs of the whole network and at every target."""
-    chosen_on = "validation images, for choosing configurations" if holdout else "test images, as none are held out"
-    data: Literal["validation", "test"] = "validation" if holdout else "test"
-    for target in (0.0, *TARGETS):
-        share = f"{100 * target:g} %"
-        end, label, of = (
-            (mark(target), f", {share} removed", f"with {share} of the parameters removed")
-            if target
-            else ("", "", "of the whole network")
-        )
-        yield Metric(
-            f"accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, f"accuracy {of} on test images", "test"
-        )
-        chosen = f"accuracy {of} on {chosen_on}"
-        yield Metric(f"selection_accuracy{end}", f"validation accuracy{label}", "%", "max", PERCENT, chosen, data)
-        for name, words, unit, meaning in COSTS:
-            yield Metric(f"{name}{end}", f"{words}{label}", unit, "min", NON_NEGATIVE, f"{meaning} {of}")
-        if target:
+    """Yield accuracies and costs of the whole network, at every target, and without its negligible filters."""
+    for end, share in [("", ""), *((mark(target), f"{100 * target:g} %") for target in TARGETS)]:
+        yield from _evaluated(end, f", {share} removed", f"with {share} of the parameters removed", holdout)
+        if end:
             removed = f"share of the parameters that was removed for the target of {share}"
             yield Metric(f"reduction{end}", f"share removed for {share}", range=SHARE, meaning=removed)
     mean = "mean of the test accuracies over all shares of parameters removed"
     yield Metric("accuracy@mean", "mean test accuracy when pruned", "%", "max", PERCENT, mean, "test")
+
+
+def native_metrics(holdout: bool) -> Iterator[Metric]:
+    """Yield accuracy and costs without the filters of norm below 1e-4, and the share of parameters that they were."""
+    of = "without the filters of norm below 1e-4"
+    yield from _evaluated(NATIVE, ", natively pruned", of, holdout)
+    removed = "share of the parameters that go with the filters of norm below 1e-4"
+    yield Metric(f"reduction{NATIVE}", "share natively pruned", "", "max", SHARE, removed)
+
+
+def sparse_metrics(holdout: bool) -> Iterator[Metric]:
+    """Yield what is measured with the smallest single weights set to zero, and the rank that is left."""
+    kept = "share of all the network's parameters that are not zero"
+    yield Metric("nonzero", "share of parameters not zero", "", "min", SHARE, f"{kept} (below 1e-8 counts as zero)")
+    for target in TARGETS:
+        share, end = f"{100 * target:g} %", mark(target)
+        of, label = f"with the smallest weights zero, {share} of all parameters", f", {share} zero"
+        accuracy, chosen = f"accuracy {of}, on test images", f"accuracy {of}, on {_chosen_on(holdout)}"
+        yield Metric(f"sparse_accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, accuracy, "test")
+        words, data = f"validation accuracy{label}", _chosen_data(holdout)
+        yield Metric(f"selection_sparse_accuracy{end}", words, "%", "max", PERCENT, chosen, data)
+        yield Metric(f"nonzero{end}", f"share not zero for {share}", "", "min", SHARE, f"{kept}, {of}")
+    rank = "effective rank relative to that of the network at its start"
+    yield Metric("rank_kept", "share of the effective rank kept", "", "min", NON_NEGATIVE, rank)
+
+
+def _evaluated(end: str, label: str, of: str, holdout: bool) -> Iterator[Metric]:
+    """Yield accuracies and costs of one form of the network."""
+    label, of = (label, of) if end else ("", "of the whole network")
+    measured = f"accuracy {of} on test images"
+    yield Metric(f"accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, measured, "test")
+    chosen, words = f"accuracy {of} on {_chosen_on(holdout)}", f"validation accuracy{label}"
+    yield Metric(f"selection_accuracy{end}", words, "%", "max", PERCENT, chosen, _chosen_data(holdout))
+    for name, words, unit, meaning in COSTS:
+        yield Metric(f"{name}{end}", f"{words}{label}", unit, "min", NON_NEGATIVE, f"{meaning} {of}")
+
+
+def _chosen_on(holdout: bool) -> str:
+    return "validation images, for choosing configurations" if holdout else "test images, as none are held out"
+
+
+def _chosen_data(holdout: bool) -> Literal["validation", "test"]:
+    return "validation" if holdout else "test"

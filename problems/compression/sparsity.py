@@ -24,8 +24,19 @@ def native_group_sparsity(weights: Iterable[Tensor], threshold: float = GROUP_TH
 
 @torch.no_grad()
 def parameter_sparsity(weights: Iterable[Tensor], threshold: float = PARAMETER_THRESHOLD) -> float:
-    """Return the fraction of weights with |w| < `threshold`."""
+    """Return the fraction of the given weights with |w| < `threshold`: of all parameters, or of the penalised ones."""
     return _fraction_below([weight.abs() for weight in weights], threshold)
+
+
+@torch.no_grad()
+def zero_smallest(weights: Sequence[Tensor], count: int) -> None:
+    """Set the `count` weights of smallest magnitude to zero; of equal ones the first go."""
+    flat = torch.cat([weight.abs().flatten() for weight in weights])
+    kept = torch.ones_like(flat)
+    kept[flat.argsort(stable=True)[:count]] = 0
+    masks = torch.split(kept, [weight.numel() for weight in weights])
+    for weight, mask in zip(weights, masks, strict=True):
+        weight.mul_(mask.view_as(weight))
 
 
 @torch.no_grad()

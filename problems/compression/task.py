@@ -19,7 +19,7 @@ from mobench.core.streams import Streams
 from . import data, networks
 from .data.images import Batch, Images, Splits
 from .data.stream import TrainStream
-from .evaluation import Pruner, accuracy, cross_entropy, latencies, pruned_metrics
+from .evaluation import Pruner, accuracy, cross_entropy, latencies, pruned_metrics, sparse_metrics
 from .metrics import TARGETS
 from .nuclear import Nuclear
 from .penalties import L1, GroupLasso, Penalty, proximal_step
@@ -61,6 +61,7 @@ class CompressionTask(Task):
         names = problem.objectives()[1:]
         self.penalties = [KINDS[name](self.parameters, indices, problem.scale) for name in names]
         self.start_values = [penalty.evaluate() for penalty in self.penalties]
+        self.start_rank = effective_rank(self.penalised) if "nuclear" in names else None
         self.compile_seconds = self._compile() if problem.compile else 0.0
 
     def batches(self) -> Iterator[Batch]:
@@ -118,23 +119,30 @@ class CompressionTask(Task):
 
     def metrics(self) -> Mapping[str, float]:
         values = [penalty.evaluate() for penalty in self.penalties]
-        loss = cross_entropy(self.model, self.splits.test)
+        loss, chosen = (cross_entropy(self.model, images) for images in (self.splits.test, self.selection))
         relative = [value / start for value, start in zip(values, self.start_values, strict=True)]
         names = self.problem.objectives()
         losses = dict(zip(names, [loss, *values], strict=True))
         logs = dict(zip(names, [loss, *relative], strict=True))
-        return {
+        measured = {
             **{f"loss/{name}": value for name, value in losses.items()},
-            **{f"log10/{name}": math.log10(max(value, 1e-12)) for name, value in logs.items()},
+            **{f"log10/{name}": _log10(value) for name, value in logs.items()},
+            f"selection_log10/{names[0]}": _log10(chosen),
             "group_sparsity": native_group_sparsity(self.penalised),
-            "parameter_sparsity": parameter_sparsity(self.penalised),
-            "effective_rank": effective_rank(self.penalised),
+            "parameter_sparsity": parameter_sparsity(self.parameters),
+            "penalised_sparsity": parameter_sparsity(self.penalised),
+            "effective_rank": (rank := effective_rank(self.penalised)),
             **pruned_metrics(self.pruner(), TARGETS, self.selection, self.splits.test),
         }
+        if self.start_rank is not None:
+            weights = [name for name, _ in networks.penalised(self.model)]
+            measured |= sparse_metrics(self.model, weights, TARGETS, self.selection, self.splits.test)
+            measured["rank_kept"] = rank / self.start_rank
+        return self.problem.recorded(measured)
 
     def timings(self) -> Mapping[str, float]:
         compiling = {"compile_seconds": self.compile_seconds} if self.problem.compile else {}
-        return {**latencies(self.pruner(), TARGETS), **compiling}
+        return self.problem.recorded({**latencies(self.pruner(), TARGETS), **compiling})
 
     def _compile(self) -> float:
         """Compile both passes on an empty batch, so that no step pays for it; return the seconds it took."""
@@ -176,6 +184,10 @@ class CompressionTask(Task):
             penalty.load_state_dict(stored)
         if self.held_out_stream is not None and "held_out" in state:
             self.held_out_stream.load_state_dict(state["held_out"])
+
+
+def _log10(value: float) -> float:
+    return math.log10(max(value, 1e-12))
 
 
 @contextmanager

@@ -36,6 +36,7 @@ def differs(suite=SUITE, **overrides):
         {"seeds": 2},
         {"seeds": [2]},
         {"problems__double-well__k": "3"},
+        {"methods__ws__form": "convex"},
         {"training__lr": "0.01"},
         {"time_limit": 5.0},
     ],
@@ -56,7 +57,7 @@ def test_a_part_of_the_profile_and_added_methods_are_the_same_experiment(overrid
         ({"methods__pcd__normalization": "none"}, "methods.pcd.normalization=none"),
         ({"problems__double-well__k": "4"}, "problems.double-well@1.k=4"),
         ({"problems": ["+two-wells"]}, "problems=+two-wells@1"),
-        ({"methods__ws__form": "convex"}, "methods.ws.form=convex, methods.ws.weight=[0.5,0.1]"),
+        ({"methods__ws__weight": "0.3"}, "methods.ws.weight=0.3"),
     ],
 )
 def test_everything_else_is_named_by_what_differs(overrides, words):

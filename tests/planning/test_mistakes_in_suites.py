@@ -143,7 +143,7 @@ MEANING = {
     ),
     "a published metric": (
         {"published": "[{quantity: a, paper: 1, value: x}]"},
-        "published[0].value: unknown metric 'x'",
+        "published[0].value: unknown published metric 'x'",
     ),
     "a published group": (
         {"published": "[{quantity: a, paper: 1, value: seconds, by: sed}]"},

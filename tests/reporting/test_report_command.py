@@ -36,7 +36,7 @@ tables:
 
 COMPRESSION = """
 title: Compression
-problems: {compression@1: {dataset: digits, network: digits-cnn}}
+problems: {compression@2: {dataset: digits, network: digits-cnn}}
 methods: {pcd: {tau: [0.1, 0.3]}, mgda: {}}
 seeds: [0]
 training: {optimizer: adam, lr: 0.02, epochs: 1}

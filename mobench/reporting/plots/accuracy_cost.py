@@ -9,10 +9,11 @@ import pandas as pd
 
 from mobench.core.plot import Plot
 from mobench.core.registry import register
+from mobench.errors import unknown
 
 from .panels import add_legend, panels
 from .style import method_styles
-from .targets import COSTS, selected_at_targets
+from .targets import COSTS, natively_pruned, selected_at_targets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,13 +28,19 @@ PREFIXES = {"B": {"Mi": 2.0**20, "Ki": 2.0**10}, "FLOPs": {"G": 1e9, "M": 1e6, "
 
 @register
 class AccuracyCost(Plot):
-    """Accuracy of the selected configuration against latency, file size and FLOPs (stars: unpruned)."""
+    """Accuracy against latency, file size and FLOPs (stars: unpruned)."""
 
     name = "accuracy-cost"
 
-    def data(self, results: SuiteResults) -> pd.DataFrame:
-        """Return the accuracy of the selected configuration at every target, and unpruned, with its costs."""
-        return selected_at_targets(results)
+    def data(self, results: SuiteResults, *, at: str = "targets") -> pd.DataFrame:
+        """Return accuracies with their costs.
+
+        At the `targets`, and unpruned, those of the selected configuration; with `native` those of every configuration
+        without the filters that training itself made negligible, in the order of the swept knob.
+        """
+        if at not in ("targets", "native"):
+            raise unknown("value for at:", at, ("targets", "native"))
+        return selected_at_targets(results) if at == "targets" else natively_pruned(results)
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
         """Draw a line from target to target, and a star for the unpruned network."""
@@ -47,7 +54,7 @@ class AccuracyCost(Plot):
             (_, part), cost = groups[index // len(costs)], costs[index % len(costs)]
             factor, shown = _in_few_digits(metrics[cost], float(part[cost].max()))
             for name, style in method_styles(frame["contender"]).items():
-                line = part[(part["contender"] == name) & part["mean"].notna()].sort_values("target")
+                line = part[(part["contender"] == name) & part["mean"].notna()].sort_values("target", kind="stable")
                 x, y = line[cost] / factor, line["mean"]
                 spans = [(y - line["low"]).fillna(0.0), (line["high"] - y).fillna(0.0)]
                 # Latencies of small networks are noisy: a thick line from one to the next would be all there is to see.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 class Hypervolume(Plot):
     """Hypervolume in frozen bounds."""
 
-    form: ClassVar[str] = "frozen"
-    """A key of `mobench.scoring.hypervolumes.FORMS`."""
-
-    def data(self, results: SuiteResults) -> pd.DataFrame:
-        """Return the hypervolumes as in the report's table."""
+    def data(self, results: SuiteResults, *, form: str = "") -> pd.DataFrame:
+        """Return the hypervolumes as in the report's table: of the form that ranks, or of the one that is named."""
         frame = results.hypervolumes
-        return in_order(frame[frame["form"] == self.form], results.order) if len(frame) else frame
+        if not len(frame):
+            return frame
+        return in_order(frame[frame["form"] == form if form else frame["headline"]], results.order)
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
         """Draw a bar for each contender, with its interval over seeds, one panel for each problem instance."""
@@ -48,6 +47,6 @@ class Hypervolume(Plot):
             places = [names.index(name) for name in known["contender"]]
             spans = [known["mean"] - known["low"], known["high"] - known["mean"]]
             axis.errorbar(known["mean"], places, xerr=spans, fmt="none", ecolor="#333333", capsize=2.5, linewidth=1.1)
-            axis.set(xlabel="hypervolume", ylabel="")
+            axis.set(xlabel=str(part["form_label"].iloc[0]), ylabel="")
             axis.set_yticks(range(len(names)), [] if index % ACROSS else [plain(name) for name in names])
         return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,8 +16,10 @@ from .panels import ACROSS, add_legend, draw_lines, in_order, panels
 from .style import method_styles
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from mobench.core.about import Look
     from mobench.scoring.metric_catalog import MetricCatalog
     from mobench.scoring.suite_results import SuiteResults
 
@@ -65,7 +67,10 @@ class Knob(Plot):
         return in_order(frame, results.order)
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
-        """Draw each metric against the knob; contenders without it are horizontal lines."""
+        """Draw each metric against the knob; contenders without it are horizontal lines.
+
+        On a logarithmic axis the knob's value 0 is an arrow at the left edge that points up at its value.
+        """
         values, instances = (list(dict.fromkeys(frame[name])) for name in ("metric", "instance_label"))
         titles = [label if len(instances) > 1 and value == values[0] else "" for label in instances for value in values]
         figure, axes = panels(titles, across=len(values) if len(values) > 1 else ACROSS, width=3.0, height=2.8)
@@ -74,15 +79,36 @@ class Knob(Plot):
         setting = metrics[str(frame["setting"].iloc[0])]
         for axis, (label, value) in zip(axes, ((i, v) for i in instances for v in values), strict=True):
             part = frame[(frame["instance_label"] == label) & (frame["metric"] == value)]
-            draw_lines(axis, part[part["knob"].notna()], "knob", styles)
+            knobs = part["knob"][part["knob"] > 0.0]
+            logarithmic = bool(len(knobs)) and knobs.max() / knobs.min() > 15
+            draw_lines(axis, part[part["knob"] > 0.0] if logarithmic else part[part["knob"].notna()], "knob", styles)
             for row in part[part["knob"].isna() & part["mean"].notna()].to_dict("records"):
                 style = styles[row["contender"]]
                 axis.axhline(row["mean"], color=style.color, linestyle=style.linestyle, linewidth=1.2)
                 edge = axis.get_yaxis_transform()
                 axis.plot([1.0], [row["mean"]], style.marker, color=style.color, transform=edge, clip_on=False)
             axis.set(xlabel=setting.label, ylabel=metrics[value].axis)
-            knobs = part["knob"].dropna()
-            if len(knobs) and knobs.min() > 0 and knobs.max() / knobs.min() > 15:
+            if logarithmic:
                 axis.set_xscale("log")
+                _arrows(axis, part[part["knob"] == 0.0], styles)
         add_legend(figure, frame)
         return figure
+
+
+def _arrows(axis: Axes, rows: pd.DataFrame, styles: Mapping[str, Look]) -> None:
+    """Point at the values of knobs at 0, which a logarithmic axis does not reach."""
+    for row in rows[rows["mean"].notna()].to_dict("records"):
+        axis.annotate(
+            f"{row['mean']:.3g}",
+            xy=(0.03, row["mean"]),
+            xytext=(0, -16),
+            xycoords=axis.get_yaxis_transform(),
+            textcoords="offset points",
+            color=styles[row["contender"]].color,
+            fontsize=7,
+            ha="center",
+            va="top",
+            arrowprops={"arrowstyle": "-|>", "color": styles[row["contender"]].color},
+        )
+        axis.update_datalim([(axis.get_xlim()[1], row["mean"])])
+    axis.autoscale_view()

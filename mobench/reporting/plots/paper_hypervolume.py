@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
 from mobench.core.registry import register
+from mobench.scoring.hypervolumes import PAPER
 
 from .hypervolume import Hypervolume
+
+if TYPE_CHECKING:
+    from mobench.scoring.suite_results import SuiteResults
 
 
 @register
@@ -12,4 +20,6 @@ class PaperHypervolume(Hypervolume):
     """Hypervolume in the paper's form."""
 
     name = "paper-hypervolume"
-    form = "paper"
+
+    def data(self, results: SuiteResults, *, form: str = PAPER) -> pd.DataFrame:
+        return super().data(results, form=form)

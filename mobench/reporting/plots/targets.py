@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from mobench.core.registry import methods
+from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.selection import Criterion, selected_configurations
 
 from .panels import in_order
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 COSTS = ("latency_ms", "bytes", "flops")
 """What a network costs."""
+NATIVE = "@native"
+"""How metrics end that are measured without the filters that training itself made negligible."""
 
 
 def selected_at_targets(results: SuiteResults) -> pd.DataFrame:
@@ -44,3 +48,35 @@ def selected_at_targets(results: SuiteResults) -> pd.DataFrame:
         joined.insert(0, "instance_label", joined["instance"].map(labels))
         parts.append(in_order(joined, results.order))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def natively_pruned(results: SuiteResults) -> pd.DataFrame:
+    """Return one row per problem instance and configuration: test accuracy and mean costs, natively pruned.
+
+    The columns are those of `selected_at_targets`. A method that trains on the primary alone is shown as the unpruned
+    network, at target 0; a contender's other configurations stand in the order of what they remove. Empty where no
+    run was natively pruned.
+    """
+    value = f"accuracy{NATIVE}"
+    if not results.has(value):
+        return pd.DataFrame()
+    rows = []
+    for configuration, runs in results.done.groupby("configuration", sort=False):
+        first = runs.iloc[0]
+        dense = first["method"] in methods() and methods()[first["method"]].primary_only
+        found = interval(runs["accuracy" if dense else value].astype(float))
+        rows.append(
+            {
+                "instance_label": first["instance_label"],
+                "contender": first["contender"],
+                "configuration": configuration,
+                "target": 0.0 if dense else 1.0,
+                "reduction": 0.0 if dense else 100.0 * float(runs[f"reduction{NATIVE}"].mean()),
+                "mean": found.mean,
+                "low": found.low,
+                "high": found.high,
+                **{name: float(runs[name if dense else f"{name}{NATIVE}"].mean()) for name in COSTS},
+            }
+        )
+    frame = pd.DataFrame(rows).astype({"low": float, "high": float}).sort_values("reduction", kind="stable")
+    return in_order(frame, results.order)

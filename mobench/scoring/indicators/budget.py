@@ -14,12 +14,17 @@ The V_c come from slicing the box one axis after the other, keeping for every se
 still dominating a slice the volume of its slices. Where those sets become too many (many objectives
 and many configurations), H is instead the mean over seeded random orders in which the configurations
 could have been tried.
+
+Where configurations are chosen among on validation data before they are measured, a set's value is no sum over its
+members. Then the mean is taken over the subsets themselves, or over random orders where these are too many.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +38,18 @@ MAX_CELLS = 200_000
 """Up to so many sets of dominating configurations the mean over subsets is exact."""
 ORDERS = 256
 """How many random orders are averaged otherwise; two runs draw the same ones."""
+MAX_LISTED = 10
+"""Up to so many configurations all subsets are listed where a set has to be valued as a whole."""
+FEWER_ORDERS = 32
+"""How many random orders are averaged where a set has to be valued as a whole."""
 
 
 @dataclass(frozen=True)
 class BudgetCurve:
-    """The expected hypervolume after 1, 2, …, n configurations; never decreasing."""
+    """The expected hypervolume after 1, 2, …, n configurations.
+
+    It never decreases, unless configurations are chosen among on other data than they are measured on.
+    """
 
     expected: tuple[float, ...]
     """`expected[m − 1]` is H(m)."""
@@ -67,6 +79,17 @@ def expected_hypervolume(
     if volumes is None:
         return BudgetCurve(tuple(_mean_over_orders(kept, tried)), exact=False)
     return BudgetCurve(tuple(_mean_over_subsets(volumes, tried)), exact=True)
+
+
+def expected_value(value: Callable[[Sequence[int]], float], tried: int) -> BudgetCurve:
+    """Return the mean of `value` over the subsets of size m = 1…n of the configurations 0…n−1."""
+    if tried <= MAX_LISTED:
+        sets = ([value(chosen) for chosen in itertools.combinations(range(tried), m)] for m in range(1, tried + 1))
+        return BudgetCurve(tuple(math.fsum(values) / len(values) for values in sets), exact=True)
+    generator = np.random.default_rng(0)
+    orders = [generator.permutation(tried).tolist() for _ in range(FEWER_ORDERS)]
+    means = [math.fsum(value(order[:m]) for order in orders) / FEWER_ORDERS for m in range(1, tried + 1)]
+    return BudgetCurve(tuple(means), exact=False)
 
 
 def _volume_by_count(normal: Matrix, max_cells: int) -> dict[int, float] | None:

@@ -40,7 +40,7 @@ class Planner:
 
     def __init__(self, model: nn.Module, structure: Structure) -> None:
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
-        self._order, self._gone = _removal_order(model, structure)
+        self._order, self._norms, self._gone = _removal_order(model, structure)
 
     @property
     def maximum(self) -> float:
@@ -61,6 +61,10 @@ class Planner:
     def plan_maximum(self) -> PruningPlan:
         """Return the plan that removes as much as can be removed."""
         return self._prefix(len(self._order))
+
+    def plan_below(self, norm: float) -> PruningPlan:
+        """Return the plan that removes the filters of smaller norm."""
+        return self._prefix(bisect_left(self._norms, norm))
 
     def _prefix(self, length: int) -> PruningPlan:
         removed: dict[str, list[int]] = {}
@@ -103,20 +107,21 @@ class _Size:
         return count * self.outputs * self.area
 
 
-def _removal_order(model: nn.Module, structure: Structure) -> tuple[list[tuple[str, int]], list[int]]:
-    """Return the removable filters, smallest first, and the parameters gone after each."""
+def _removal_order(model: nn.Module, structure: Structure) -> tuple[list[tuple[str, int]], list[float], list[int]]:
+    """Return the removable filters, smallest first, their norms, and the parameters gone after each."""
     paths = {part.path for layer in structure.layers for part in layer.slices}
     sizes = {path: _Size.of(model.get_submodule(path)) for path in paths}
     left = {layer.path: layer.filters for layer in structure.layers}
-    order, gone, total = [], [], 0
-    for _, _, index, layer in sorted(_ranked(model, structure.layers), key=lambda entry: entry[:3]):
+    order, norms, gone, total = [], [], [], 0
+    for norm, _, index, layer in sorted(_ranked(model, structure.layers), key=lambda entry: entry[:3]):
         if left[layer.path] == 1:
             continue
         left[layer.path] -= 1
         total += sum(sizes[part.path].shrink(part.side, len(part.positions[index])) for part in layer.slices)
         order.append((layer.path, index))
+        norms.append(norm)
         gone.append(total)
-    return order, gone
+    return order, norms, gone
 
 
 @torch.no_grad()

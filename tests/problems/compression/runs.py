@@ -18,7 +18,7 @@ from mobench.core.spec import RunSpec
 from mobench.training.loop import train
 from mobench.training.optimizer import Training
 
-PROBLEM = "compression@1"
+PROBLEM = "compression@2"
 
 
 def spec(

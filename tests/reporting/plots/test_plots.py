@@ -133,7 +133,7 @@ def test_the_knob_is_swept_and_others_are_lines():
     figure = drawn("knob", frame)
     assert [axis.get_ylabel() for axis in figure.axes] == [
         "test accuracy (%) →",
-        "share of zero weights →",
+        "share of zero parameters →",
         "effective rank ←",
     ]
     assert figure.axes[0].get_xlabel() == "τ"
@@ -270,8 +270,8 @@ def test_hypervolume_bars_are_the_numbers_of_the_table():
     frame = data("hypervolume", found)
     assert frame["mean"].tolist() == pytest.approx([(0.8 * 0.8 + 0.6 * 0.8) / 2, (0.6 * 0.6 + 0.4 * 0.6) / 2])
     sheet = hypervolume_sheets(found)[0]
-    assert sheet.name == "hypervolume-frozen"
-    assert [[cell.text for cell in row] for row in sheet.rows] == [["pcd", "0.560"], ["ws", "0.300"]]
+    assert sheet.name == "hypervolumes" and sheet.header[:2] == ("method", "hypervolume")
+    assert [[cell.text for cell in row[:2]] for row in sheet.rows] == [["pcd", "0.560"], ["ws", "0.300"]]
     (axis,) = drawn("hypervolume", frame, found).axes
     assert sorted(bar.get_width() for bar in axis.patches) == pytest.approx(sorted(frame["mean"]))
 

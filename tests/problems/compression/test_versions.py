@@ -1,0 +1,80 @@
+"""Two versions of one problem: what each records of the same training, and what is measured natively pruned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from mobench.core.registry import find_problem
+from mobench.core.streams import Streams
+from mobench.problems.compression import data
+from mobench.problems.compression.evaluation import Pruner, sparse_metrics
+from mobench.problems.compression.networks import build, penalised
+from mobench.problems.compression.volumes import CHANCE
+from tests.problems.compression.runs import few_steps, spec, trained
+
+
+def test_both_versions_train_alike_and_record_what_they_declare() -> None:
+    second = spec(training=few_steps(8))
+    first = replace(second, problem="compression@1")
+    old, new = trained(first), trained(second)
+    assert all(torch.equal(tensor, new.artifact[name]) for name, tensor in old.artifact.items())
+    for outcome, run in ((old, first), (new, second)):
+        declared = {metric.name for metric in run.build_problem().metrics()}
+        assert declared <= {*outcome.metrics, *outcome.timings}
+    assert old.metrics["accuracy@90"] == new.metrics["accuracy@90"]
+    assert "accuracy@native" in new.metrics and "accuracy@native" not in old.metrics
+    assert "latency_ms@native" in new.timings and "latency_ms@native" not in old.timings
+    assert old.metrics["parameter_sparsity"] == new.metrics["penalised_sparsity"]
+
+
+def test_the_first_version_keeps_its_bounds_and_metrics() -> None:
+    problem = find_problem("compression@1")()
+    (volume,) = problem.hypervolumes()
+    assert (volume.bounds.ideal, volume.bounds.reference) == ((-3.0, -6.0), (1.0, 1.0))
+    assert len(problem.metrics()) == 49
+    assert find_problem("compression").id == "compression@2"
+
+
+def test_chance_level_is_the_share_of_the_largest_class() -> None:
+    splits = data.load("digits")
+    largest = int(torch.bincount(splits.test.labels).max())
+    assert CHANCE["digits"] == 100 * largest / len(splits.test)
+
+
+def test_natively_pruned_means_without_negligible_filters() -> None:
+    model = build("digits-cnn", 10, Streams(0).torch("init"))
+    weights = [weight for _, weight in penalised(model)]
+    with torch.no_grad():
+        weights[0][:5] *= 1e-4 / weights[0][:5].flatten(1).norm(dim=1).view(-1, 1, 1, 1) * 0.99
+        weights[1][7] *= 1e-4 / weights[1][7].norm() * 1.01
+    pruner = Pruner(model, "digits-cnn", fold=False)
+    native = [*pruner.each(())]
+    assert [pruned.end for pruned in native] == ["@native"]
+    removed = native[0].plan.removed
+    assert [len(filters) for filters in removed.values()] == [5]
+    assert next(iter(removed.values())) == (0, 1, 2, 3, 4)
+
+
+def test_sparsity_is_a_share_of_all_parameters() -> None:
+    model = build("digits-cnn", 10, Streams(0).torch("init"))
+    images = data.load("digits").test
+    names = [name for name, _ in penalised(model)]
+    total = sum(parameter.numel() for parameter in model.parameters())
+    small = sum(parameter.numel() for name, parameter in model.named_parameters() if name not in names)
+    already = sum(int((parameter == 0).sum()) for name, parameter in model.named_parameters() if name not in names)
+    found = sparse_metrics(model, names, (0.5, 0.999), images, images)
+    assert found["nonzero"] == pytest.approx(1 - already / total)
+    assert found["nonzero@50"] == pytest.approx(0.5 - already / total, abs=1 / total)
+    assert found["nonzero@99.9"] == pytest.approx((small - already) / total)
+
+
+def test_plain_training_takes_no_proximal_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[float] = []
+    monkeypatch.setattr("mobench.problems.compression.task.proximal_step", lambda *given: calls.append(given[-1]))
+    trained(spec("plain", prox=0.1, training=few_steps(2)))
+    assert calls == []
+    trained(spec("ws", prox=0.1, training=few_steps(2)))
+    assert len(calls) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobench.core.about import Formula, Reference
+from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step
 from mobench.core.registry import register
 from mobench.core.settings import integer
@@ -24,6 +24,7 @@ class Single(Method):
     title = "One objective alone"
     formulas = (Formula(r"d = g_i", "Update"),)
     reference = Reference("R. Caruana", "Multitask Learning", "Machine Learning 28", 1997)
+    look = Look("#006600", "#007A00", "o")
 
     objective: int = integer(1, low=1, meaning="which objective, counted from 1; the primary is the first")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ _WORDS = {
 
 class UserError(Exception):
     """A mistake in the input. The command line prints the message alone and exits with 2."""
+
+
+class StorageError(UserError):
+    """The results folder cannot be written: full, read-only, or gone."""
+
+    @classmethod
+    def of(cls, folder: Path, error: OSError) -> StorageError:
+        """Describe what the system said about `folder`."""
+        return cls(
+            f"{folder} cannot be written: {error.strerror or error}. "
+            "What is stored is whole; when the cause is removed, the same command does the rest"
+        )
 
 
 class MissingDataError(UserError):

@@ -20,3 +20,15 @@ settings.load_profile("any machine")
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "results")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a CUDA device where there is none."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if not marked:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="torch sees no CUDA device here"))

@@ -1,10 +1,10 @@
 """One training step of a network with penalties, in each way that is compared.
 
-All contestants train the same kind of network with the same Adam on the same random images of CIFAR's
+All contestants train the same kind of network with the same fused Adam on the same random images of CIFAR's
 size, and all follow PCD, whose update is the same in every one of them:
 
     plain              cross-entropy alone, `backward` and Adam: what everything is compared with
-    mobench            penalties in closed form; the gradient of the task becomes `.grad`
+    mobench            as `mobench run` does: penalties in closed form, small networks as one vector
     separate passes    one autograd pass for each loss, gradients flattened into a K×n matrix
     torchjd            TorchJD as its documentation says: `backward`, then `jac_to_grad`
     torchjd, frugal    the same with its two options that save memory
@@ -35,6 +35,7 @@ from mobench.training.workload import TaskWorkload
 PENALTIES = {2: "group-lasso", 3: "l1-nuclear"}
 """The problem's secondary objectives for each K."""
 TAU = 0.1
+ADAM = Training(optimizer="adam", lr=1e-3)
 
 TakeStep = Callable[[], None]
 
@@ -56,7 +57,7 @@ class Subject:
         self.problem = problem
         self.task = CompressionTask(problem, Streams(0), random_images(input_shape(network), 4 * batch))
         self.parameters: list[Tensor] = list(self.task.parameters)
-        self.optimizer = Training(optimizer="adam", lr=1e-3).build(self.parameters)
+        self.optimizer = ADAM.build(self.parameters, fused=True)
 
     @property
     def size(self) -> int:
@@ -95,12 +96,13 @@ def mobench(subject: Subject, k: int) -> TakeStep:
     workload = TaskWorkload(subject.problem, subject.task, 0)
     gradients = workload.gradients_of(0)
     method = _pcd(k)
+    optimizer = ADAM.build(workload.parameters, fused=workload.fused)
     assert workload.k == k
 
     def take() -> None:
         losses = workload.begin(0)
         take_step(method, Step(losses[0], gradients, workload.lower_bounds[0]), gradients)
-        subject.optimizer.step()
+        optimizer.step()
 
     return take
 

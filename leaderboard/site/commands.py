@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mobench.core.registry import methods, problems
+from mobench.core.registry import methods, problems, source_digest
 from mobench.core.settings import Configurable
 from mobench.core.spec import OF_TRAINING
 from mobench.planning.suite import Suite, suite_files
@@ -62,7 +62,7 @@ def _suite(suite: Suite, problem: str) -> list[str]:
 
 def _ships(plugin: type[Any] | None) -> bool:
     """Say whether a method or problem ships with mobench."""
-    return plugin is not None and plugin.__module__.startswith(("mobench.methods.", "mobench.problems."))
+    return plugin is not None and source_digest(plugin) is None
 
 
 def _seen_from_here(path: str) -> str:

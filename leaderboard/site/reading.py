@@ -10,9 +10,10 @@ from mobench.scoring.experiments import ExperimentRuns, experiments_of
 from mobench.scoring.reading import suite_of
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import DamagedRecordError, Store
+from mobench.store.stored_runs import StoredRuns
 
 from .names import suite_stem
-from .submissions import Submitted, with_submissions
+from .submissions import Submitted, WithSubmissions
 
 
 def read_results(
@@ -30,13 +31,14 @@ def read_results(
     for name, profile in sorted({*stored, *submissions}):
         manifest = stored.get((name, profile))
         suite = load_suite(name, profile) if manifest is None else suite_of(manifest)
-        reader = partial(store.records, on_damage=lambda damage: None)
-        experiments = experiments_of(suite, manifest, reader) if manifest is not None else []
+        index = f"{name}.{profile}"
+        experiments = experiments_of(suite, manifest, partial(store.columns, index=index)) if manifest else []
         if not experiments or experiments[0].differs:
             experiments.insert(0, ExperimentRuns("", frozenset()))
         for experiment in experiments:
             parts = [] if experiment.differs else submissions.get((name, profile), [])
-            records, by = with_submissions(partial(store.records, experiment.runs, on_damage=on_damage), parts)
+            records = WithSubmissions(StoredRuns(store, experiment.runs, on_damage, index), parts)
+            by = records.by
             planned = len(experiment.runs) + sum(len(part.records) for part in parts)
             found = SuiteResults.read(
                 suite,

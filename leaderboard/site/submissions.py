@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from mobench.core.spec import RunSpec
+from mobench.store.columns import RunColumns
 from mobench.store.record import RunRecord
+from mobench.store.stored_runs import Runs
 from mobench.submissions import BundleError, find_bundles, findings, read_bundle
 from mobench.submissions.name_conflicts import TakenNames
 
@@ -41,33 +44,39 @@ def read_submissions(folder: Path | None, warn: Say) -> dict[tuple[str, str], li
         for part in bundle.suites:
             ids = set(part.runs)
             records = tuple(record for record in bundle.records if record.id in ids)
-            by = {_method(record): bundle.by for record in records}
+            by = {_method(record.spec): bundle.by for record in records}
             found.setdefault((part.suite, part.profile), []).append(Submitted(part.suite, part.profile, records, by))
     return found
 
 
-def with_submissions(
-    own: Callable[[], Iterable[RunRecord]], parts: Sequence[Submitted]
-) -> tuple[Callable[[], Iterator[RunRecord]], dict[str, str]]:
-    """Return a reader of own and submitted records, and a mapping of who sent in which method, filled by reading.
+@dataclass(frozen=True)
+class WithSubmissions:
+    """Own and submitted runs of a suite. A method that has runs of its own stays as it is: two sweeps are not mixed."""
 
-    A method that has runs of its own stays as it is: two sweeps of one method are not mixed.
-    """
-    by: dict[str, str] = {}
+    own: Runs
+    parts: Sequence[Submitted]
+    by: dict[str, str] = field(default_factory=dict)
+    """Who sent in which method, filled by reading."""
 
-    def records() -> Iterator[RunRecord]:
+    def __call__(self) -> Iterator[RunRecord]:
         taken = set()
-        for record in own():
-            taken.add(_method(record))
+        for record in self.own():
+            taken.add(_method(record.spec))
             yield record
-        for part in parts:
+        yield from self._fresh(taken)
+
+    def columns(self) -> RunColumns:
+        own = self.own.columns()
+        taken = {_method(spec) for spec in own.specs[0]}
+        return RunColumns.together([own, RunColumns.of(self._fresh(taken))])
+
+    def _fresh(self, taken: set[str]) -> Iterator[RunRecord]:
+        for part in self.parts:
             fresh = {method: who for method, who in part.by.items() if method not in taken}
-            yield from (record for record in part.records if _method(record) in fresh)
+            yield from (record for record in part.records if _method(record.spec) in fresh)
             taken |= fresh.keys()
-            by.update(fresh)
-
-    return records, by
+            self.by.update(fresh)
 
 
-def _method(record: RunRecord) -> str:
-    return record.spec.method.partition("@")[0]
+def _method(spec: RunSpec) -> str:
+    return spec.method.partition("@")[0]

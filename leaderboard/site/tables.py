@@ -154,7 +154,13 @@ def sheet_rows(sheet: Sheet) -> list[list[PlainCell]]:
 
 def cost_rows(scores: pd.DataFrame) -> list[list[PlainCell]]:
     """Return effort and cost of every contender, from `SuiteResults.scores`."""
-    units = {"seconds_per_step": 1e3, "method_seconds_per_step": 1e6, "backward_passes": 1.0, "peak_memory": 1e-6}
+    units = {
+        "seconds_per_step": 1e3,
+        "method_seconds_per_step": 1e6,
+        "shared_seconds_per_step": 1e6,
+        "backward_passes": 1.0,
+        "peak_memory": 1e-6,
+    }
     return [
         [
             PlainCell(row["contender"]),
@@ -169,12 +175,13 @@ def cost_rows(scores: pd.DataFrame) -> list[list[PlainCell]]:
 
 
 COST_HEADER = (
-    "method", "configurations", "runs", "failed", "ms/step", "own µs/step", "backward passes/step", "peak MB",
+    "method", "configurations", "runs", "failed", "ms/step", "own µs/step", "shared µs/step", "backward passes/step",
+    "peak MB",
 )  # fmt: skip
 COST_NOTES = (
     "Medians over runs, measured where they ran: compare within one machine only.",
-    "Own time is spent inside the method. Runs in lockstep share a step's time and a process's memory; a problem that "
-    "knows its gradients needs no backward pass.",
+    "Own time is spent inside the method. Shared time is an equal share of what runs in lockstep do together; they "
+    "also share a process's memory. A problem that knows its gradients needs no backward pass.",
 )
 
 

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
+
+UNUSABLE = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
+"""What the system says of places that cannot be written: not a defect of mobench, and no traceback helps."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code: 2 for a mistake in the input."""
+    """Run the command line and return the exit code: 2 for a mistake in the input, 130 after Ctrl-C."""
     from mobench.errors import UserError
 
+    interrupted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, note)
     try:
         return _run([*(sys.argv[1:] if arguments is None else arguments)])
     except UserError as error:
@@ -17,6 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except BrokenPipeError:
         return 141
+    except BaseException as error:
+        # An interrupted import may end in any error; what was loaded halfway is not to be cleaned up.
+        if interrupted:
+            print("mobench: interrupted", file=sys.stderr, flush=True)
+            os._exit(130)
+        if isinstance(error, OSError) and error.errno in UNUSABLE:
+            print(f"mobench: {error.filename}: {error.strerror}", file=sys.stderr)
+            return 2
+        raise
 
 
 def _run(given: list[str]) -> int:

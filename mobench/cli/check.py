@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mobench.cli.command import PLUGINS, Command, names
-from mobench.core.settings import Configurable, flag
+from mobench.core.settings import Configurable, flag, real
 from mobench.errors import UserError, unknown
 from mobench.planning.overrides import read_value, section
 
 if TYPE_CHECKING:
     from mobench.conformance import Finding
+    from mobench.running.worker_main import Note
 
 
 class Check(Command):
@@ -36,20 +38,24 @@ class Check(Command):
     methods: list[str] = names(meaning="methods to check", shown="A,B")
     problems: list[str] = names(meaning="problems to check", shown="P,Q")
     plugins: list[str] = PLUGINS
+    time_limit: float = real(
+        600.0, low=0.0, low_open=True, meaning="seconds that each of them may take, where plugins are loaded"
+    )
     json: bool = flag(False, meaning="print JSON")
 
     def execute(self) -> int:
         if not self.methods and not self.problems:
             raise UserError("say what to check: methods=NAME or problems=NAME")
         from mobench import conformance
-        from mobench.core import registry
+        from mobench.running.guarded_call import call_in_worker
+        from mobench.running.planned_work import has_foreign_code, silent
 
-        registry.load_plugins(self.plugins)
-        findings: dict[str, list[Finding]] = {}
-        for name, settings in self._subjects("methods", self.methods, registry.find_method).items():
-            findings[name] = conformance.check_method(registry.find_method(name), settings)
-        for name, settings in self._subjects("problems", self.problems, registry.find_problem).items():
-            findings[name] = conformance.check_problem(registry.find_problem(name), settings)
+        self.plugins = [str(Path(path).resolve()) for path in self.plugins]
+        if has_foreign_code(self.plugins):
+            found = call_in_worker("mobench.cli.check:findings_of", self, seconds=self.time_limit)
+            findings: dict[str, list[Finding]] = found
+        else:
+            findings = findings_of(silent, self)
         if self.json:
             print(
                 json.dumps({name: [asdict(finding) for finding in found] for name, found in findings.items()}, indent=2)
@@ -58,7 +64,7 @@ class Check(Command):
             _print(findings)
         return 0 if all(conformance.conforms(found) for found in findings.values()) else 1
 
-    def _subjects(
+    def subjects(
         self, part: str, named: list[str], find: Callable[[str], type[Configurable]]
     ) -> dict[str, dict[str, Any]]:
         """Return the named subjects of a part with the settings given for each."""
@@ -69,6 +75,24 @@ class Check(Command):
                 raise unknown(f"entry of {part} to check:", name, subjects)
             subjects[name][setting] = read_value(f"{part}.{key}", find(name).settings.get(setting), value)
         return subjects
+
+
+def findings_of(note: Note, asked: Check) -> dict[str, list[Finding]]:
+    """Run the battery on everything that is asked for, and note whose code runs."""
+    from mobench import conformance
+    from mobench.core.registry import find_method, find_problem
+    from mobench.running.planned_work import load_noting
+
+    load_noting(note, asked.plugins)
+    files = f" of plugins={','.join(asked.plugins)}" if asked.plugins else ""
+    findings: dict[str, list[Finding]] = {}
+    for name, settings in asked.subjects("methods", asked.methods, find_method).items():
+        note(f"checking method {name}{files}:")
+        findings[name] = conformance.check_method(find_method(name), settings)
+    for name, settings in asked.subjects("problems", asked.problems, find_problem).items():
+        note(f"checking problem {name}{files}:")
+        findings[name] = conformance.check_problem(find_problem(name), settings)
+    return findings
 
 
 def _print(findings: dict[str, list[Finding]]) -> None:

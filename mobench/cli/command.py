@@ -7,7 +7,7 @@ taken as they stand, with every `=`, space and `@`; lists of names are split at 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +18,16 @@ from mobench.cli.project_file import PER_RUN, project_defaults
 from mobench.core.settings import Configurable, Setting, text
 from mobench.errors import UserError, unknown
 from mobench.planning.overrides import read_value
+
+
+def _with_namespace(key: str) -> str | None:
+    """Return `torchjd.UPGrad.norm_eps` as `methods.torchjd:UPGrad.norm_eps`, None for other keys."""
+    space, _, rest = key.partition(".")
+    if "." not in rest:
+        return None
+    from mobench.core.registry import namespaces
+
+    return f"methods.{space}:{rest}" if space in namespaces() else None
 
 
 def names(*, meaning: str, shown: str) -> Any:
@@ -47,6 +57,8 @@ class Command(Configurable, ABC):
 
     others: Mapping[str, str] = {}
     """The values of keys that are no settings, as they were typed."""
+    line: Sequence[str] = ()
+    """The line after the command's name."""
 
     @abstractmethod
     def execute(self) -> int:
@@ -65,11 +77,11 @@ class Command(Configurable, ABC):
     @classmethod
     def read(cls, arguments: Iterable[str]) -> Self:
         """Return the command with what the line says."""
-        keys = cls.keys()
+        keys, typed_line = cls.keys(), tuple(arguments)
         sections = {section.partition(".")[0] for section in cls.sections}
         values: dict[str, Any] = {}
         others: dict[str, str] = {}
-        for argument in arguments:
+        for argument in typed_line:
             key, equals, typed = argument.partition("=")
             if argument.startswith("--"):
                 key, typed = cls._flag(argument), "true"
@@ -86,10 +98,13 @@ class Command(Configurable, ABC):
                 values[keys[key]] = _value(key, cls.settings[keys[key]], typed)
             elif cls.more or ("." in key and key.partition(".")[0] in sections):
                 others[key] = typed
+            elif (longer := _with_namespace(key)) is not None and "methods" in sections:
+                others[longer] = typed
             else:
                 raise unknown("key", key, [*keys, *cls.sections])
         command = cls(**{**cls._from_project(), **values})
         command.others = others
+        command.line = typed_line
         return command
 
     @classmethod

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from mobench.cli.command import PLUGINS, Command
-from mobench.core.settings import choice, flag
+from mobench.core.settings import Configurable, choice, flag, text
+from mobench.errors import unknown
+
+KINDS = {
+    "methods": "methods", "problems": "problems", "suites": "suites", "params": "params",
+    "method": "methods", "problem": "problems", "suite": "suites",
+}  # fmt: skip
+"""What may be listed, in the plural or in the singular."""
 
 
 class List(Command):
-    """List methods, problems or suites."""
+    """List methods, problems or suites, or all parameters as they are typed.
+
+    `mobench list method pcd` shows one of them.
+    """
 
     name = "list"
-    words = ("what",)
+    words = ("what", "only")
 
-    what: str = choice(None, ("methods", "problems", "suites"), meaning="what to list")
+    what: str = replace(choice(None, tuple(KINDS), meaning="what to list"), shown="methods|problems|suites|params")
+    only: str | None = text(None, meaning="only this one", shown="NAME")
     plugins: list[str] = PLUGINS
     json: bool = flag(False, meaning="print JSON")
 
@@ -24,12 +36,37 @@ class List(Command):
         from mobench.core.registry import load_plugins
 
         load_plugins(self.plugins)
-        entries = _suites() if self.what == "suites" else _plugins(self.what)
+        what = KINDS[self.what]
+        entries = _parameters() if what == "params" else _suites() if what == "suites" else _plugins(what)
+        if self.only:
+            known = {entry["id"]: entry for entry in entries}
+            chosen = [entry for id_, entry in known.items() if self.only in (id_, id_.partition("@")[0])]
+            if not chosen:
+                raise unknown(self.what, self.only, known)
+            entries = chosen
         if self.json:
             print(json.dumps(entries, indent=2))
         else:
-            _print(self.what, entries)
+            _print(what, entries)
         return 0
+
+
+def _parameters() -> list[dict[str, Any]]:
+    """Return every setting under the key that changes it."""
+    from mobench.training.optimizer import Training
+
+    owners = [
+        *((f"{kind}.{entry['id']}", entry["settings"]) for kind in ("methods", "problems") for entry in _plugins(kind)),
+        ("training", _settings(Training)),
+    ]
+    return [{"id": f"{owner}.{name}", **about} for owner, settings in owners for name, about in settings.items()]
+
+
+def _settings(owner: type[Configurable]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"default": setting.default, "accepted": setting.accepted, "meaning": setting.meaning}
+        for name, setting in owner.settings.items()
+    }
 
 
 def _plugins(kind: str) -> list[dict[str, Any]]:
@@ -41,10 +78,7 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
             "id": id_,
             "summary": (plugin.__doc__ or "").strip().partition("\n")[0],
             "reference": str(plugin.reference),
-            "settings": {
-                name: {"default": setting.default, "accepted": setting.accepted, "meaning": setting.meaning}
-                for name, setting in plugin.settings.items()
-            },
+            "settings": _settings(plugin),
         }
         for id_, plugin in found.items()
     ]
@@ -75,6 +109,10 @@ def _print(kind: str, entries: list[dict[str, Any]]) -> None:
 
     console = Console(highlight=False)
     for entry in entries:
+        if kind == "params":
+            line = f"{entry['id']}={entry['default']}  ({entry['accepted']}) {entry['meaning']}"
+            console.print(Text(line), soft_wrap=True)
+            continue
         console.print(Text.assemble((entry["id"], "bold"), "  ", entry["summary"]), soft_wrap=False)
         if kind == "suites":
             parts = entry["includes"] or [*entry["problems"], *entry["methods"]]

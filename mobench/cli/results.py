@@ -80,7 +80,7 @@ class Results(Command):
     def _runs(self, store: Store, ids: set[str] | None, experiments: pd.DataFrame) -> int:
         from mobench.scoring.results_table import results_table
 
-        table = results_table(store.records(ids, on_damage=_warn))
+        table = results_table(store.columns(ids, "all", on_damage=_warn))
         if not len(table):
             of = f" of suite {', '.join(self.suite)}" if self.suite else ""
             raise UserError(f"results={store.root}: there are no stored runs{of}")
@@ -89,6 +89,8 @@ class Results(Command):
             if self.format == "table":
                 return _print_failed(table)
         named = experiments.merge(table, on="id", how="right")
+        if self.format == "table" and self.out is None:
+            named = _short(named)
         return _write(named, self.format, self.out)
 
     def _scores(self, suites: Iterable[SuiteResults]) -> int:
@@ -129,6 +131,14 @@ def _print_failed(table: pd.DataFrame) -> int:
         console.print(f"{row['id'][:12]}  {row['problem_label']}  {row['method_label']}  seed {row['seed']}: {reason}")
     console.print(f"{len(table)} failed runs; `mobench show RUN` prints the whole traceback")
     return 0
+
+
+def _short(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what a terminal has room for: which run it is, by an id that `mobench show` takes, and how it ended."""
+    shown = ["id", "suite", "profile", "experiment", "problem_label", "method_label", "seed", "status"]
+    kept = [name for name in shown if name != "experiment" or table[name].fillna("").ne("").any()]
+    losses = [name for name in table if str(name).startswith("loss/")]
+    return table[[*kept, *losses]].assign(id=table["id"].str[:12])
 
 
 def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:

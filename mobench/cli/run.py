@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import signal
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import ByteSize, Field
 
 from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command, names
 from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.resources import Resources
-from mobench.core.settings import choice, flag, integer, real, text
-from mobench.errors import UserError
-from mobench.planning.suite_parts import SEEDS
+from mobench.core.settings import Setting, choice, flag, integer, real, text
+from mobench.errors import StorageError, UserError
+from mobench.planning.overrides import section
+from mobench.planning.suite_parts import EVERYWHERE, SEEDS
+from mobench.running.executors.base import Executor, Share, executors
 from mobench.store.lease import LEASE_SECONDS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from mobench.planning.plan import Plan
+    from mobench.planning.suite import Suite
+    from mobench.running.planned_work import PlannedWork, Request
+    from mobench.running.worker_main import Note
 
 NAMES = {"cpu": "core", "cuda": "GPU"}
+SIZE = Annotated[ByteSize, Field(gt=0)]
 
 
 class Run(Command, Resources):
     """Run a suite, or what is missing of it.
 
-    Exit code: 0 when all runs are done, 1 when some failed, 130 when interrupted.
+    Exit code: 0 when all runs are done, 1 when some failed, 130 when interrupted. The first Ctrl-C saves running
+    work, a second one stops at once.
     """
 
     name = "run"
@@ -37,6 +47,11 @@ class Run(Command, Resources):
         "methods.A.SETTING=V": "a method's setting; a list is a sweep",
         "problems.P.SETTING=V": "a problem's setting; a list is a sweep",
         "training.SETTING=V": "optimizer, lr, steps, epochs, schedule, …",
+        **{
+            f"{name}.{key}={setting.shown}": f"of executor={name}: {setting.meaning}"
+            for name, kind in executors().items()
+            for key, setting in kind.settings.items()
+        },
     }
     examples = """
   mobench run suite=escape
@@ -51,10 +66,20 @@ class Run(Command, Resources):
     problem: list[str] = names(meaning="problems to run without a suite, by all methods or methods=A,B", shown="P[,Q]")
     methods: list[str] = names(meaning="only these methods; +A adds one to the suite's own", shown="A,B")
     problems: list[str] = names(meaning="only these problems; +P adds one to the suite's own", shown="P,Q")
+    precision: str | None = choice(None, ("float32", "bf16"), meaning="arithmetic of networks; part of what a run is")
+    compile: str | None = choice(None, ("true", "false"), meaning="torch.compile networks; part of what a run is")
     seeds: Any = SEEDS
     results: str = RESULTS
-    jobs: int = integer(os.cpu_count() or 1, low=0, meaning="worker processes; 0: this process")
+    executor: str = choice("local", tuple(executors()), meaning="where runs are done")
+    jobs: int | None = integer(
+        None, low=0, meaning="jobs at once (default: what cores or GPUs carry); 0: in this process"
+    )
+    gpus: str = text("auto", meaning="CUDA devices to use, by position; auto: all, none: the CPU", shown="auto|0,1")
+    jobs_per_gpu: int = integer(1, low=1, meaning="jobs that share a GPU")
     time_limit: float | None = real(None, low=0.0, low_open=True, meaning="seconds that each run may take")
+    memory_limit: int | None = Setting(
+        None, "memory that each run's process may take", "text", "a size such as 500MB or 4GB", SIZE, shown="4GB"
+    )  # type: ignore[assignment]
     retry: str = choice("none", ("none", "failed"), meaning="which stored runs to run again")
     lease: float = real(
         LEASE_SECONDS,
@@ -74,78 +99,111 @@ class Run(Command, Resources):
             given = f"suite={','.join(self.suite)}" if self.suite else f"profile={self.profile}"
             raise UserError(f"problem={','.join(self.problem)} runs without a suite; leave {given} out")
         suites = load_suites(self.suite, self.profile, self.device)
+        executor = self.chosen_executor()
         self.check()
         self.export()
-        if self.jobs and not self.dry_run:
-            from mobench.running import fork_server
-
-            fork_server.start()  # loads torch while the plan is made
-        from mobench.core.registry import load_plugins
-        from mobench.planning.plan import make_plan
-        from mobench.planning.problem_suite import suite_of_problem
+        root = Path(self.results)
+        if root.exists() and not root.is_dir():
+            raise UserError(f"results={root} is a file; results takes a folder")
+        from mobench.running import fork_server
+        from mobench.running.planned_work import Request, has_foreign_code, plan_work
 
         plugins = [str(Path(path).resolve()) for path in self.plugins]
-        load_plugins(plugins)
-        suites += [suite_of_problem(name) for name in self.problem]
-        refuse_mistakes(suites, entries=True)
-        plans = [make_plan(suite, self.overrides) for suite in suites]
-        _print_remarks(plans)
-        return _dry_run(plans, self) if self.dry_run else _run(plans, self, plugins)
+        guarded = not executor.in_this_process
+        if guarded and (not self.dry_run or has_foreign_code(plugins)):
+            fork_server.start()  # loads torch while the plan is made
+        request = Request(
+            suites,
+            self.overrides,
+            root,
+            plugins,
+            problems=self.problem,
+            retry_failed=self.retry == "failed",
+            workers=executor.capacity(self.share),
+            prepare=not self.dry_run,
+        )
+        _print_remarks(suites)
+        if self.dry_run:
+            return _dry_run(request, self, guarded)
+        return _run(plan_work(request, check_suites, guarded=guarded), request, self, executor)
+
+    @property
+    def share(self) -> Share:
+        """What part of the machines may be used."""
+        return Share(self.jobs, self.gpus, self.jobs_per_gpu)
 
     @property
     def overrides(self) -> dict[str, Any]:
         """What the line changes in the suites."""
-        whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit")}
-        return {**self.others, **{key: value for key, value in whole.items() if value}}
+        whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit", *EVERYWHERE)}
+        others = {key: value for key, value in self.others.items() if key.partition(".")[0] not in executors()}
+        return {**others, **{key: value for key, value in whole.items() if value}}
+
+    def chosen_executor(self) -> Executor:
+        """Return the executor with its settings; settings of another one are a mistake."""
+        name = "here" if self.jobs == 0 else self.executor
+        for other in executors():
+            given = section(self.others, other)
+            if given and other != name:
+                raise UserError(f"{other}.{next(iter(given))} is a setting of executor={other}, not of {name}")
+        return executors()[name](**section(self.others, name))
 
 
-def _print_remarks(plans: Sequence[Plan]) -> None:
-    for remark in dict.fromkeys(plan.suite.remark for plan in plans if plan.suite.remark):
+def check_suites(suites: Sequence[Suite]) -> None:
+    """Refuse what suites name and what does not exist."""
+    refuse_mistakes(suites, entries=True)
+
+
+def _print_remarks(suites: Sequence[Suite]) -> None:
+    for remark in dict.fromkeys(suite.remark for suite in suites if suite.remark):
         print(remark)
 
 
-def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
-    from rich.console import Console
-
-    from mobench.planning.data import with_data
-    from mobench.planning.plan import expected_work, make_groups, make_plan
+def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) -> int:
+    from mobench.core.registry import load_plugins
+    from mobench.reporting.lasting_console import lasting_console
     from mobench.reporting.terminal import print_results
     from mobench.running.executor import execute as execute_groups
     from mobench.running.progress import Progress
     from mobench.scoring.suite_results import SuiteResults
     from mobench.store.folder import Store
 
-    console = Console(highlight=False)
-    root = Path(asked.results)
+    console = lasting_console()
+    root = request.root
     store = Store(root)
-    todo = partial(store.pending, retry_failed=asked.retry == "failed")
-    ready = with_data(plans, lambda plan: todo(plan.specs), partial(make_plan, overrides=asked.overrides))
-    _print_remarks([plan for plan in ready if plan not in plans])
-    plans = ready
+    plans, pending = work.plans, work.pending
+    told = {suite.remark for suite in request.suites}
+    _print_remarks([plan.suite for plan in plans if plan.suite.remark not in told])
+    for damage in work.damage:
+        _warn(console, damage)
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     limits = {spec.id: plan.suite.time_limit for plan in plans for spec in plan.specs}
-    warn = partial(_warn, console)
-    pending = todo(specs.values(), on_damage=warn)
     console.print(f"{len(specs)} runs: {len(specs) - len(pending)} stored, {len(pending)} to do, results in {root}")
-    for plan in plans:
-        store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base, plugins)
-    groups = make_groups(pending)
-    weights = [expected_work(group) for group in groups]
-    with Progress(console, total=len(pending), quiet=asked.quiet, work=sum(weights)) as progress:
+    try:
+        for plan in plans:
+            store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base, request.plugins)
+    except OSError as error:
+        raise StorageError.of(root, error) from error
+    with Progress(console, total=len(pending), quiet=asked.quiet, work=sum(work.weights)) as progress:
         tally = execute_groups(
-            groups,
+            work.groups,
             store,
-            jobs=asked.jobs,
+            executor=executor,
+            share=asked.share,
             time_limit=max((limits[spec.id] for spec in pending), default=None),
-            plugins=plugins,
+            memory_limit=asked.memory_limit,
+            plugins=request.plugins,
             on_event=progress.update,
-            weights=weights,
+            weights=work.weights,
             lease=asked.lease,
         )
     if tally.interrupted:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C has nothing left to interrupt
-        console.print("Interrupted. What is done is kept; the same command does the rest.")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a third Ctrl-C has nothing left to interrupt
+        again = shlex.join(["mobench", "run", *asked.line])
+        console.print(f"Interrupted. What is done is kept. To go on: {again}", soft_wrap=True)
         return 130
+    load_plugins(request.plugins)  # what they declare stands in the tables
+    warn = partial(_warn, console)
     failed = 0
     for plan in plans:
         results = SuiteResults.read(
@@ -162,34 +220,74 @@ def _run(plans: Sequence[Plan], asked: Run, plugins: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _warn(console: Console, damage: UserError) -> None:
+def _warn(console: Console, damage: UserError | str) -> None:
     """Report a damaged record; its run is done again."""
     console.print(f"warning: {damage}", style="yellow", soft_wrap=True)
 
 
-def _dry_run(plans: Sequence[Plan], asked: Run) -> int:
+def _spell_hours(hours: float) -> str:
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+
+
+def _dry_run(request: Request, asked: Run, guarded: bool) -> int:
     from rich.console import Console
 
+    from mobench.core.speed import ASSUMED, speed_of
+    from mobench.reporting.terminal import print_plan
+    from mobench.running.guarded_call import call_in_worker
+    from mobench.running.planned_work import has_foreign_code, silent
+    from mobench.running.progress import spell_seconds
+
+    console = Console(highlight=False)
+    if guarded and has_foreign_code(request.plugins):
+        estimates: list[Estimate] = call_in_worker("mobench.cli.run:estimate", request)
+    else:
+        estimates = estimate(silent, request)
+    here = estimates[0].device
+    for each in estimates:
+        print_plan(console, each.plan, each.pending, f"{spell_seconds(each.seconds)} on one {NAMES[here]}")
+    jobs, seconds = request.workers, sum(each.seconds for each in estimates)
+    console.print(f"In all about {spell_seconds(seconds / jobs)} with jobs={jobs}; nothing was run.")
+    on_a_gpu = sum(each.gpu_seconds for each in estimates)
+    if on_a_gpu:
+        console.print(f"This device: {speed_of(here)}.")
+    if on_a_gpu and here == "cpu":
+        console.print(f"On a GPU with {ASSUMED['cuda']}: about {_spell_hours(on_a_gpu / 3600)} GPU hours.")
+    return 0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the runs of one plan that are to do will cost."""
+
+    plan: Plan
+    pending: int
+    device: str
+    """`cpu` or `cuda`: where it would run here."""
+    seconds: float
+    gpu_seconds: float
+    """What those of them that state their cost would take on a GPU."""
+
+
+def estimate(note: Note, request: Request) -> list[Estimate]:
+    """Plan, and time a few steps of every kind of run."""
     from mobench.core.resources import resources
     from mobench.planning.estimate import estimate_seconds, states_its_cost
     from mobench.planning.plan import make_groups
-    from mobench.reporting.terminal import print_plan
-    from mobench.running.progress import spell_seconds
-    from mobench.store.folder import Store
+    from mobench.running.planned_work import plan_noting
 
-    console = Console(highlight=False)
-    store = Store(Path(asked.results))
+    work = plan_noting(note, request, check_suites)
     here = "cpu" if resources().torch_device == "cpu" else "cuda"
-    total = on_a_gpu = 0.0
-    for plan in plans:
-        pending = store.pending(plan.specs, retry_failed=asked.retry == "failed")
-        groups = make_groups(pending)
+    todo = {spec.id for spec in work.pending}
+    estimates = []
+    for plan in work.plans:
+        groups = make_groups([spec for spec in plan.specs if spec.id in todo])
+        note(f"trying a few steps of suite {plan.suite.name}{_of(request.plugins)}:")
         seconds = estimate_seconds(groups, here)
-        print_plan(console, plan, len(pending), f"{spell_seconds(seconds)} on one {NAMES[here]}")
-        total += seconds
-        on_a_gpu += estimate_seconds([group for group in groups if states_its_cost(group)], "cuda")
-    jobs = max(1, asked.jobs)
-    console.print(f"In all about {spell_seconds(total / jobs)} with jobs={jobs}; nothing was run.")
-    if on_a_gpu and here == "cpu":
-        console.print(f"On a GPU that sustains 15 TFLOP/s about {on_a_gpu / 3600:,.0f} GPU hours.")
-    return 0
+        stated = estimate_seconds([group for group in groups if states_its_cost(group)], "cuda")
+        estimates.append(Estimate(plan, sum(map(len, groups)), here, seconds, stated))
+    return estimates
+
+
+def _of(plugins: Sequence[str]) -> str:
+    return f" with plugins={','.join(plugins)}" if plugins else ""

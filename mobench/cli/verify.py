@@ -120,7 +120,7 @@ def _print_passed(again: Rerun, sample: int, seed: int) -> None:
     if again.close:
         _print_point(
             f"repeated within {ABSOLUTE:g} + {RELATIVE:g}·|value|: {again.close} of {again.possible} cheap runs "
-            f"(seed={seed}; recorded on another setup)"
+            f"(seed={seed}; recorded on another setup or a GPU)"
         )
     if repeated and again.obstacles:
         _print_point("PARTLY VERIFIED: checks passed, the repeated runs agree; others cannot be repeated here")

@@ -64,6 +64,10 @@ class LayeredSource(GradientSource, Protocol):
         ...
 
 
+RESERVED = frozenset({"step", "losses", "weights", "gradient_norms", "cosines", "update_norm", "alignment", "point"})
+"""The curves that the benchmark measures of every run; no method may write them."""
+
+
 class Step:
     """What a method may read at one iteration; gradients are computed when first read."""
 
@@ -82,8 +86,10 @@ class Step:
         held_out: Callable[[], Step | None] | None = None,
         thresholds: Vector | None = None,
     ) -> None:
-        self.losses = losses
-        """The K objective values (float64), the primary first."""
+        seen = losses.view()
+        seen.setflags(write=False)
+        self.losses = seen
+        """The K objective values (float64, read-only), the primary first."""
         self.lower_bounds = np.full(len(losses), -np.inf) if lower_bounds is None else lower_bounds
         """A lower bound of each objective, `-inf` where none is known."""
         self.thresholds = thresholds
@@ -107,7 +113,7 @@ class Step:
 
     @property
     def gram(self) -> Matrix:
-        """The Gram matrix `G[i, j] = <g_i, g_j>` (K×K, float64, read-only use)."""
+        """The Gram matrix `G[i, j] = <g_i, g_j>` (K×K, float64, read-only)."""
         if self._gram is None:
             started = time.perf_counter()
             gram = self._source.gram()
@@ -115,7 +121,8 @@ class Step:
             # a sum is finite only if every term is, and costs less than looking at each of few
             if not math.isfinite(sum(map(sum, gram.tolist()))) and not np.isfinite(gram).all():
                 raise NonFiniteError(f"the Gram matrix at iteration {self.iteration} is not finite: {gram.tolist()}")
-            self._gram = gram
+            self._gram = gram.copy()  # others read the original
+            self._gram.setflags(write=False)
         return self._gram
 
     @property
@@ -180,7 +187,13 @@ class Step:
         return np.asarray(np.maximum(losses - np.where(np.isneginf(bounds), 0.0, bounds), least))
 
     def note(self, **diagnostics: Any) -> None:
-        """Record diagnostics of this step: scalars are averaged over the run, arrays are sampled."""
+        """Record diagnostics of this step: scalars are averaged over the run, arrays are sampled.
+
+        A curve that the benchmark itself measures, see `RESERVED`, cannot be noted.
+        """
+        for name in RESERVED.intersection(diagnostics):
+            if isinstance(diagnostics[name], np.ndarray):
+                raise MethodError(f"step.note({name}=…): the benchmark measures this curve; note it by another name")
         self.notes.update(diagnostics)
 
 

@@ -2,23 +2,26 @@
 
 The gradient of a task loss needs autograd. That of a penalty does not: the subgradient of ℓ1, group
 lasso or a nuclear norm is a closed form of the weights. Such an objective returns its gradient one
-parameter tensor at a time, so that its K×n row is never stored and no second graph is built.
+parameter tensor at a time, or several at once, so that its K×n row is never stored and no second graph is built.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
 
+    from mobench.core.flat import FlatBlocks
+
 
 class KnownGradient(ABC):
     """An objective value at the current parameters, with its gradient in closed form."""
 
-    value: float
-    """The objective's value."""
+    value: float | torch.Tensor
+    """The objective's value. A tensor without dimensions is read together with the other losses, once a step."""
 
     @abstractmethod
     def gradient(self, index: int) -> torch.Tensor | None:
@@ -36,3 +39,31 @@ class KnownGradient(ABC):
         and step, which takes longer than the closed form itself.
         """
         return self.gradient(index)
+
+    def gradients_into(self, out: FlatBlocks) -> Sequence[bool]:
+        """Write the gradients with respect to several parameters, and say for which of them it is not None.
+
+        Blocks that are None are filled with zeros. Overriding this saves calls: small tensors, and all
+        tensors on a GPU, are asked for together.
+        """
+        present = []
+        for index, view in zip(out.indices, out.views, strict=True):
+            block = self.gradient_into(index, view)
+            present.append(block is not None)
+            if block is None:
+                view.zero_()
+            elif block is not view:
+                if block.shape != view.shape:
+                    raise shape_error(self, index, block, view)
+                view.copy_(block)
+        return present
+
+
+def shape_error(objective: KnownGradient, index: int, block: torch.Tensor, parameter: torch.Tensor) -> Exception:
+    """Return the error for a block that does not fit its parameter."""
+    from mobench.errors import UserError
+
+    return UserError(
+        f"{type(objective).__name__}.gradient({index}) has shape {tuple(block.shape)}; "
+        f"parameter {index} has shape {tuple(parameter.shape)}"
+    )

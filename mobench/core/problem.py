@@ -163,7 +163,7 @@ class Task(ABC):
         import torch
 
         with torch.no_grad():
-            return [float(loss) if isinstance(loss, torch.Tensor) else loss.value for loss in self.losses(batch)]
+            return [float(loss if isinstance(loss, torch.Tensor) else loss.value) for loss in self.losses(batch)]
 
     def held_out_batch(self) -> Any:
         """Return the next batch that is not trained on, for methods that learn from it; None if there is none."""

@@ -16,10 +16,15 @@ import inspect
 import pkgutil
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from types import FrameType
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
+from mobench.core.deferred import deferred
 from mobench.core.method import Method
 from mobench.core.plot import Plot
 from mobench.core.problem import Problem
@@ -33,12 +38,34 @@ PACKAGES = {"methods": "mobench.methods", "problems": "mobench.problems", "plots
 
 _found: dict[str, dict[str, Plugin]] = {kind: {} for kind in PACKAGES}
 _discovered: set[str] = set()
+_files: WeakKeyDictionary[type, Path] = WeakKeyDictionary()
+"""The files that registered classes were written in."""
+_installed_packages = True
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """Methods of another package, `NAME:MEMBER`, each made when it is first asked for.
+
+    Listing all methods does not list them, as they need not be installed, and may be many.
+    """
+
+    name: str
+    members: Callable[[], Iterable[str]]
+    """Return the names after the colon; raise `UserError` where the package is missing."""
+    make: Callable[[str], type[Method]]
+    """Return the method of one of these names."""
+
+
+_namespaces: dict[str, Namespace] = {}
 
 
 def register(plugin: PluginT) -> PluginT:
     """Class decorator: make a `Method`, `Problem` or `Plot` known under its id."""
     if issubclass(plugin, Method):
         plugin.check_complete()
+    if plugin not in _files and (file := _written_in(sys._getframe(1))) is not None:
+        _files[plugin] = file
     kind, id_ = _kind(plugin), _id(plugin)
     other = _found[kind].get(id_)
     if other is not None and origin(other) != origin(plugin):
@@ -47,9 +74,25 @@ def register(plugin: PluginT) -> PluginT:
     return plugin
 
 
+def register_namespace(namespace: Namespace) -> None:
+    """Make the methods of another package known as `NAME:MEMBER`."""
+    _namespaces[namespace.name] = namespace
+
+
+def namespaces() -> dict[str, Namespace]:
+    """Return every known namespace of methods."""
+    _all("methods")
+    return dict(sorted(_namespaces.items()))
+
+
 def origin(plugin: Plugin) -> str:
     """Return the file and class a plugin comes from."""
-    return f"{inspect.getfile(plugin)}:{plugin.__qualname__}"
+    return f"{source_file(plugin)}:{plugin.__qualname__}"
+
+
+def source_file(plugin: Plugin) -> Path:
+    """Return the file in which a plugin was registered; what its `__module__` claims counts only without one."""
+    return _files.get(plugin) or Path(inspect.getfile(plugin)).resolve()
 
 
 def source_digest(plugin: Plugin) -> str | None:
@@ -58,14 +101,60 @@ def source_digest(plugin: Plugin) -> str | None:
     What ships is identified by its version; a file of the user's own by its content, so that an
     edited plugin is run again instead of being answered from stored results.
     """
-    if plugin.__module__.startswith(tuple(f"{package}." for package in PACKAGES.values())):
-        return None
-    return hashlib.sha256(Path(inspect.getfile(plugin)).read_bytes()).hexdigest()
+    file = source_file(plugin)
+    return None if _is_shipped(file) else file_digest(file)
+
+
+def file_digest(file: Path) -> str:
+    """Return what identifies a plugin's file in a run's sources."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def ignore_installed_packages() -> None:
+    """Find only what ships with mobench and what files given by name add, in this process and from now on."""
+    global _installed_packages
+    _installed_packages = False
+
+
+def has_installed_packages() -> bool:
+    """Say whether an installed package announces methods, problems or plots."""
+    return any(importlib.metadata.entry_points(group=f"mobench.{kind}") for kind in PACKAGES)
+
+
+class Methods(dict[str, type[Method]]):
+    """The known methods by name; those of a namespace are found when they are asked for, and listed from then on."""
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or (isinstance(name, str) and _adopted(name) is not None)
+
+    def __missing__(self, name: str) -> type[Method]:
+        found = _adopted(name)
+        if found is None:
+            raise KeyError(name)
+        self[name] = found
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the method called `name`, `default` where there is none."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
 
 def methods() -> dict[str, type[Method]]:
     """Return every known method by name."""
-    return {id_: plugin for id_, plugin in _all("methods").items() if issubclass(plugin, Method)}
+    return Methods({id_: plugin for id_, plugin in _all("methods").items() if issubclass(plugin, Method)})
+
+
+def _adopted(name: str) -> type[Method] | None:
+    """Return a namespace's method, None where there is none, also because the package is missing."""
+    if ":" not in name:
+        return None
+    try:
+        return find_method(name)
+    except UserError:
+        return None
 
 
 def problems() -> dict[str, type[Problem]]:
@@ -79,11 +168,21 @@ def plots() -> dict[str, type[Plot]]:
 
 
 def find_method(name: str) -> type[Method]:
-    """Return the method called `name`."""
-    known = methods()
+    """Return the method called `name`, or `NAMESPACE:NAME` from another package."""
+    known = dict(_all("methods"))
+    space, colon, member = name.partition(":")
+    if name not in known and colon:
+        if space not in namespaces():
+            raise unknown("namespace of methods", space, namespaces())
+        offered = list(_namespaces[space].members())
+        if member not in offered:
+            raise unknown(f"method of {space}", member, offered)
+        return register(_namespaces[space].make(member))
     if name not in known:
         raise unknown("method", name, known)
-    return known[name]
+    found = known[name]
+    assert issubclass(found, Method)
+    return found
 
 
 def find_problem(id_: str) -> type[Problem]:
@@ -129,17 +228,18 @@ def _load_file(file: Path) -> None:
     except UserError:
         del sys.modules[name]
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UserError(f"plugins={file}: the file fails on import: {type(error).__name__}: {error}") from error
 
 
 def _all(kind: str) -> dict[str, Plugin]:
     if kind not in _discovered:
-        package = importlib.import_module(PACKAGES[kind])
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
-        for entry in importlib.metadata.entry_points(group=f"mobench.{kind}"):
+        with deferred("torch"):
+            package = importlib.import_module(PACKAGES[kind])
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
+        for entry in importlib.metadata.entry_points(group=f"mobench.{kind}") if _installed_packages else ():
             try:
                 loaded = entry.load()
             except Exception as error:  # noqa: BLE001 - a broken package costs only what it would have added
@@ -163,3 +263,17 @@ def _kind(plugin: Plugin) -> str:
 
 def _id(plugin: Plugin) -> str:
     return plugin.id if issubclass(plugin, Problem) else plugin.name
+
+
+def _written_in(frame: FrameType | None) -> Path | None:
+    """Return the file of the code that registers something, None where that is no file, or is this module."""
+    name = "" if frame is None else frame.f_code.co_filename
+    return Path(name).resolve() if name != __file__ and Path(name).is_file() else None
+
+
+@cache
+def _is_shipped(file: Path) -> bool:
+    """Say whether a file lies in one of the folders that ship with mobench."""
+    specs = map(importlib.util.find_spec, PACKAGES.values())
+    folders = [Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()]
+    return any(file.is_relative_to(folder.resolve()) for folder in folders)

@@ -1,4 +1,4 @@
-"""What a run may use of this machine: device, memory format, compiler, and where data lies.
+"""What a run may use of this machine: device, memory format, kinds of algorithms, and where data lies.
 
 None of it is part of a run's identity: the same spec on another device is the same run. Worker
 processes inherit it through one environment variable.
@@ -22,7 +22,9 @@ class Resources(Configurable):
 
     device: str = text("auto", meaning="a torch device; auto: cuda where there is one, else cpu", shown="cpu|cuda")
     channels_last: bool = flag(True, meaning="channels-last memory format for convolutional networks")
-    compile: bool = flag(False, meaning="torch.compile the network")
+    deterministic: bool = flag(
+        False, meaning="deterministic algorithms alone: a run on a GPU repeats to the last bit, at some cost"
+    )
     data_root: str = text("data", meaning="folder that holds the data sets", shown="DIR")
     data_download: str = choice(
         "auto",

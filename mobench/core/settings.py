@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -110,10 +110,15 @@ def reals(
     type_, accepted = _interval(low, high, low_open, high_open, False)
     several = Annotated[tuple[type_, ...], Field(min_length=1)]  # type: ignore[valid-type]
     words, interval = f"{accepted}, or a list of such numbers", (low, high, low_open, high_open)
-    either = type_ | several
-    if default is None:
-        words, either = f"none, {words}", Annotated[type_ | several | None, BeforeValidator(_none)]
-    return Setting(default, meaning, "reals", words, either, interval=interval, implicit=implicit)
+    setting = Setting(default, meaning, "reals", words, type_ | several, interval=interval, implicit=implicit)
+    return optional(setting) if default is None else setting
+
+
+def optional(setting: Setting) -> Any:
+    """Let a setting stay open: it takes `none` too."""
+    given: Any = setting.type
+    either = Annotated[given | None, BeforeValidator(_none)]
+    return replace(setting, type=either, accepted=f"none, {setting.accepted}")
 
 
 def one_each(key: str, value: float | tuple[float, ...], count: int, of: str) -> tuple[float, ...]:
@@ -165,10 +170,10 @@ def choice(
     return Setting(default, meaning, "choice", f"one of {listed}", type_, words, "|".join(words), implicit=implicit)
 
 
-def flag(default: bool, *, meaning: str) -> Any:
+def flag(default: bool | None, *, meaning: str, implicit: bool = False) -> Any:
     """Declare a yes-or-no setting."""
     type_ = Annotated[bool, Strict(), BeforeValidator(_truth)]
-    return Setting(default, meaning, "flag", "true or false", type_, shown="true|false")
+    return Setting(default, meaning, "flag", "true or false", type_, shown="true|false", implicit=implicit)
 
 
 def text(default: str | None, *, meaning: str, shown: str = "TEXT") -> Any:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import compress
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from mobench.core.objective import KnownGradient
+from mobench.core.flat import FlatBlocks
+from mobench.core.objective import KnownGradient, shape_error
 from mobench.errors import NonFiniteError, UserError
 from mobench.gradients import cpu_kernels
 
@@ -27,23 +29,42 @@ class Row(Protocol):
     unit: float
     owned: bool
     """Whether a block's memory may be overwritten once the row is used up."""
+    uniform: bool
+    """Whether blocks have the parameters' types, so that they can be copied side by side without loss."""
 
     def block(self, index: int) -> Tensor | None:
         """Return the block of parameter number `index`."""
+        ...
+
+    def fill(self, out: FlatBlocks) -> Sequence[bool]:
+        """Write the blocks of several parameters, zeros where there is none, and say which there are."""
         ...
 
 
 class StoredRow:
     """A gradient whose blocks are in memory."""
 
-    def __init__(self, blocks: Blocks, unit: float, *, owned: bool) -> None:
+    def __init__(self, blocks: Blocks, unit: float, *, owned: bool, uniform: bool = True) -> None:
         self.blocks = blocks
         self.unit = unit
         self.owned = owned
+        self.uniform = uniform
 
     def block(self, index: int) -> Tensor | None:
         """Return the stored block."""
         return self.blocks[index]
+
+    def fill(self, out: FlatBlocks) -> Sequence[bool]:
+        """Copy the stored blocks, all in one operation."""
+        blocks = [self.blocks[index] for index in out.indices]
+        present = [block is not None for block in blocks]
+        views = list(out.views)
+        if not all(present):
+            out.vector.zero_()
+            views = list(compress(views, present))
+        if views:
+            torch._foreach_copy_(views, [block for block in blocks if block is not None])
+        return present
 
 
 class Scratch:
@@ -68,6 +89,7 @@ class KnownRow:
 
     unit = 1.0
     owned = False
+    uniform = True
 
     def __init__(self, objective: KnownGradient, parameters: Sequence[Tensor], scratch: Scratch) -> None:
         self._objective = objective
@@ -83,11 +105,12 @@ class KnownRow:
         else:
             block = self._objective.gradient(index)
         if block is not None and block.shape != parameter.shape:
-            raise UserError(
-                f"{type(self._objective).__name__}.gradient({index}) has shape {tuple(block.shape)}; "
-                f"parameter {index} has shape {tuple(parameter.shape)}"
-            )
+            raise shape_error(self._objective, index, block, parameter)
         return block
+
+    def fill(self, out: FlatBlocks) -> Sequence[bool]:
+        """Let the objective write its blocks."""
+        return self._objective.gradients_into(out)
 
 
 def split(vector: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
@@ -114,7 +137,11 @@ def given_rows(
         raise UserError("gradients is empty; it takes one gradient for each objective")
     for number, row in enumerate(rows):
         _check_blocks(number, row, parameters)
-    return [StoredRow(row, unit, owned=False) for row in rows]
+    return [StoredRow(row, unit, owned=False, uniform=_fits(row, parameters)) for row in rows]
+
+
+def _fits(row: Blocks, parameters: Sequence[Tensor]) -> bool:
+    return all(block is None or block.dtype == tensor.dtype for block, tensor in zip(row, parameters, strict=True))
 
 
 def _check_blocks(number: int, row: Blocks, parameters: Sequence[Tensor]) -> None:
@@ -151,17 +178,21 @@ def dense(rows: Sequence[Row], parameters: Sequence[Tensor], positions: Sequence
     return matrix
 
 
+def working_type(parameter: Tensor, *, wide: bool) -> torch.dtype:
+    """Return the type in which terms are added: at least float32, and float64 if it is to be `wide` and can be."""
+    if wide and parameter.device.type != "mps":
+        return torch.float64
+    return parameter.dtype if parameter.dtype.itemsize >= 4 else torch.float32
+
+
 def weighted_sum(
     terms: Iterable[tuple[Row, float]], index: int, parameter: Tensor, *, wide: bool = False
 ) -> Tensor | None:
     """Return `Σ factor · block` over the terms, or None where all blocks are zero.
 
-    Taken in float32 where the parameter is narrower, and in float64 where it is to be `wide`, unless the
-    device has none. The first block is overwritten if it is owned.
+    The first block is overwritten if it is owned.
     """
-    working = parameter.dtype if parameter.dtype.itemsize >= 4 else torch.float32
-    if wide and parameter.device.type != "mps":
-        working = torch.float64
+    working = working_type(parameter, wide=wide)
     total: Tensor | None = None
     scale, further = 1.0, []
     for row, factor in terms:

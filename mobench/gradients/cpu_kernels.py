@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mobench.core.device_path import as_on_cpu
 from mobench.core.method import Matrix
 
 SHORTEST = 524_288
@@ -63,7 +64,7 @@ def _suits(vector: Tensor, first: Tensor) -> bool:
     return (
         vector.numel() >= SHORTEST
         and vector.dtype == torch.float32
-        and vector.device.type == "cpu"
+        and as_on_cpu(vector.device)
         and vector.stride() == first.stride()
         and vector.shape == first.shape
         and (vector.is_contiguous() or vector.is_contiguous(memory_format=torch.channels_last))

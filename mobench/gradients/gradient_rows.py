@@ -9,12 +9,15 @@ backward pass of the weighted sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mobench.core.flat import FlatBlocks
 from mobench.core.method import Matrix, Vector
 from mobench.core.objective import KnownGradient
 from mobench.errors import UserError
@@ -30,11 +33,21 @@ from mobench.gradients.blocks import (
     given_rows,
     split,
     weighted_sum,
+    working_type,
 )
+from mobench.gradients.buckets import Bucket, make_buckets
 from mobench.gradients.gram import Gram, gram_of
 from mobench.gradients.graphs import add_gradient, needed_later, refuse_hidden
 from mobench.gradients.layout import Layout
 from mobench.gradients.losses import Loss, Losses, listed, values_of
+
+
+class Term(NamedTuple):
+    """A gradient in a weighted sum."""
+
+    number: int
+    row: Row
+    factor: float
 
 
 class GradientRows:
@@ -59,12 +72,16 @@ class GradientRows:
         shared: Iterable[Tensor] | None = None,
         names: Sequence[str] | None = None,
         leaves: bool = True,
+        joint: Tensor | None = None,
     ) -> None:
+        """Take the parameters; `joint` is the vector that all of them are views of and that is trained instead."""
         self.layout = Layout(parameters, shared, names, leaves=leaves)
         self.parameters = self.layout.parameters
         """In the order in which n-vectors are laid out; a frozen one has its place and gets no gradient."""
         self.n = sum(self.parameters[index].numel() for index in self.layout.shared)
+        self._joint = joint
         self._scratch: dict[int, Scratch] = {}
+        self._divided: dict[bool, list[Bucket]] = {}
         self.backward_passes = 0
         """How many times autograd has traversed a graph so far."""
         self._reached: set[tuple[bool, ...]] = set()
@@ -88,6 +105,19 @@ class GradientRows:
         self._weight = 1.0
         self._scale = 1.0
         self._retain = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """Take what buckets hold of the rows for outdated."""
+        for buckets in self._divided.values():
+            for bucket in buckets:
+                bucket.forget()
+
+    def _buckets(self, *, shared: bool) -> list[Bucket]:
+        """Return the shared parameters, or the others, in buckets."""
+        if shared not in self._divided:
+            self._divided[shared] = make_buckets(self.parameters, self.layout.shared if shared else self.layout.own)
+        return self._divided[shared]
 
     def load(self, losses: Losses, *, scale: float = 1.0, retain_graph: bool = False) -> None:
         """Begin a step with K losses; nothing is computed but their values.
@@ -157,13 +187,13 @@ class GradientRows:
     def gram(self) -> Matrix:
         """Return the K×K inner products of the gradients in float64."""
         if self._gram is None:
-            self._gram = self._gram_over(self.layout.shared)
+            self._gram = self._gram_over(self._shared_blocks)
         return self._gram.matrix
 
-    def _gram_over(self, positions: Sequence[int]) -> Gram:
+    def _gram_over(self, blocks_of: Callable[[Sequence[Row]], Iterable[Sequence[Tensor | None]]]) -> Gram:
         rows = self._all_rows()
         with torch.no_grad():
-            taken = gram_of(len(rows), lambda: self._flat_blocks(rows, positions))
+            taken = gram_of(len(rows), lambda: blocks_of(rows))
         units = np.array([row.unit for row in rows])
         return taken._replace(matrix=taken.matrix / units[:, None] / units)
 
@@ -173,7 +203,10 @@ class GradientRows:
 
     def layer_grams(self) -> dict[str, Matrix]:
         """Return the K×K inner products of the gradients with respect to each shared parameter."""
-        return {self.layout.names[index]: self._gram_over([index]).matrix for index in self.layout.shared}
+        return {
+            self.layout.names[index]: self._gram_over(partial(self._blocks_of, [index])).matrix
+            for index in self.layout.shared
+        }
 
     def gradients(self) -> Tensor:
         """Return the gradients as the rows of a new K×n tensor; prefer `gram`."""
@@ -200,9 +233,10 @@ class GradientRows:
         factors = [float(weight) * self._scale for weight in weights]
         shared = self._terms(factors, self.layout.shared, retain_graph=self._retain)
         wide = self._gram is not None and self._gram.cancels(np.asarray(weights))
+        self._pending, self._rows = (), []
+        self._write(own, shared=False)
+        self._write(shared, shared=True, wide=wide)
         self._finish()
-        self._write(own, self.layout.own)
-        self._write(shared, self.layout.shared, wide=wide)
 
     @torch.no_grad()
     def apply_direction(self, direction: Tensor) -> None:
@@ -215,30 +249,64 @@ class GradientRows:
             if used and parameter.requires_grad:
                 # A copy, because a view would keep the whole vector alive and share it with the caller.
                 parameter.grad = piece.to(parameter, copy=True).mul_(self._scale)
+        if self._joint is not None:
+            (bucket,) = self._buckets(shared=True)
+            found = StoredRow([parameter.grad for parameter in self.parameters], 1.0, owned=False)
+            blocks = bucket.blocks(0)
+            self._publish(bucket, blocks, found.fill(blocks), found)
+        self._pending, self._rows = (), []
+        self._write(own, shared=False)
         self._finish()
-        self._write(own, self.layout.own)
 
     @torch.no_grad()
-    def _write(self, terms: Sequence[tuple[Row, float]], positions: Sequence[int], *, wide: bool = False) -> None:
-        """Write the terms' sum into the `.grad` of the parameters at `positions`."""
-        for index in positions:
-            parameter = self.parameters[index]
-            parameter.grad = weighted_sum(terms, index, parameter, wide=wide) if parameter.requires_grad else None
+    def _write(self, terms: Sequence[Term], *, shared: bool, wide: bool = False) -> None:
+        """Write the terms' sum into the `.grad` of the shared parameters, or of the others."""
+        for bucket in self._buckets(shared=shared):
+            first = self.parameters[bucket.indices[0]]
+            if bucket.joint and terms and all(term.row.uniform for term in terms):
+                blocks, present = bucket.weighted_sum(terms, working_type(first, wide=wide))
+                self._publish(bucket, blocks, present, terms[0].row)
+                continue
+            pairs = [(term.row, term.factor) for term in terms]
+            for index in bucket.indices:
+                parameter = self.parameters[index]
+                parameter.grad = weighted_sum(pairs, index, parameter, wide=wide) if parameter.requires_grad else None
 
-    def _own_terms(self) -> list[tuple[Row, float]]:
+    def _publish(self, bucket: Bucket, blocks: FlatBlocks, present: Sequence[bool], source: Row) -> None:
+        """Make the blocks the `.grad` of a bucket's parameters, in memory that `source` owns if it does.
+
+        Memory of the bucket itself may be kept only by the joint vector, which the next step overwrites.
+        """
+        targets, values = [], []
+        for index, view, used in zip(bucket.indices, blocks.views, present, strict=True):
+            parameter = self.parameters[index]
+            if not used or not parameter.requires_grad:
+                parameter.grad = None
+            elif self._joint is not None:
+                parameter.grad = view
+            else:
+                block = source.block(index) if source.owned else None
+                parameter.grad = torch.empty_like(parameter) if block is None else block
+                targets.append(parameter.grad)
+                values.append(view)
+        if targets:
+            torch._foreach_copy_(targets, values)
+        if self._joint is not None:
+            self._joint.grad = blocks.vector
+
+    def _own_terms(self) -> list[Term]:
         """Return the terms of the unweighted sum, for the parameters that are not shared."""
         ones = [self._scale] * len(self._value_sum)
         return self._terms(ones, self.layout.own, retain_graph=True) if self.layout.own else []
 
-    def _terms(
-        self, factors: Sequence[float], positions: Sequence[int], *, retain_graph: bool
-    ) -> list[tuple[Row, float]]:
+    def _terms(self, factors: Sequence[float], positions: Sequence[int], *, retain_graph: bool) -> list[Term]:
         """Return rows and factors whose sum is `Σ_i c_i g_i` at `positions`."""
         if self._rows:
-            terms = [(row, factor / row.unit) for row, factor in zip(self._rows, factors, strict=True)]
+            pairs = [(row, factor / row.unit) for row, factor in zip(self._rows, factors, strict=True)]
         else:
-            terms = self._differentiate_sum(factors, positions, retain_graph=retain_graph)
-        return sorted(terms, key=lambda term: not term[0].owned)  # memory that may become `.grad` comes first
+            pairs = self._differentiate_sum(factors, positions, retain_graph=retain_graph)
+        terms = [Term(number, row, factor) for number, (row, factor) in enumerate(pairs)]
+        return sorted(terms, key=lambda term: not term.row.owned)  # memory that may become `.grad` comes first
 
     def _all_rows(self) -> list[Row]:
         if not self._rows:
@@ -248,7 +316,17 @@ class GradientRows:
             self._pending = ()
         return self._rows
 
-    def _flat_blocks(self, rows: Sequence[Row], positions: Sequence[int]) -> Iterator[list[Tensor | None]]:
+    def _shared_blocks(self, rows: Sequence[Row]) -> Iterator[list[Tensor | None]]:
+        """Yield the K gradients with respect to one bucket of shared parameters after the other."""
+        together = all(row.uniform for row in rows)
+        for bucket in self._buckets(shared=True):
+            if not (bucket.joint and together):
+                yield from self._blocks_of(bucket.indices, rows)
+                continue
+            read = [bucket.read(number, row) for number, row in enumerate(rows)]
+            yield [blocks.vector if any(present) else None for blocks, present in read]
+
+    def _blocks_of(self, positions: Sequence[int], rows: Sequence[Row]) -> Iterator[list[Tensor | None]]:
         """Yield the K gradients with respect to one parameter after the other."""
         for index in positions:
             yield [flat(row.block(index), self.parameters[index]) for row in rows]
@@ -267,6 +345,7 @@ class GradientRows:
             blocks = self._traverse([loss], [weight * self._scale], blocks, everywhere, retain_graph=retain)
             rows.append(StoredRow(blocks, self._weight * self._scale, owned=True))
         self._rows = rows
+        self._forget()
 
     def _differentiate_sum(
         self, factors: Sequence[float], positions: Sequence[int], *, retain_graph: bool

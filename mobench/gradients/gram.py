@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mobench.core.device_path import as_on_cpu
 from mobench.core.method import Matrix, Vector
 from mobench.gradients import cpu_kernels
 from mobench.solvers.scaling import RESOLUTION, eigenvalues_exceed
@@ -103,7 +104,7 @@ class GramSum:
         device, length = first.device, first.numel()
         if device.type == "mps" and dtype == torch.float64:
             device = torch.device("cpu")
-        on_cpu = device.type == "cpu"
+        on_cpu = as_on_cpu(device)
         run = _RUN if on_cpu else length
         if self._wide:
             run = _WIDE_RUN if on_cpu else _WIDE_RUN_ON_DEVICES

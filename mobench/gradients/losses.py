@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from mobench.core.device_path import as_on_cpu
 from mobench.core.method import Vector
 from mobench.core.objective import KnownGradient
 from mobench.errors import NonFiniteError, UserError
@@ -39,7 +41,7 @@ def listed(losses: Losses) -> tuple[Loss, ...]:
 
 def values_of(losses: Values) -> Vector:
     """Return the K values in float64, and name the first that is NaN or infinite."""
-    array = np.array([_value(loss) for loss in _items(losses)], dtype=np.float64)
+    array = np.array(_read([loss.value if isinstance(loss, KnownGradient) else loss for loss in _items(losses)]))
     for index in np.flatnonzero(~np.isfinite(array)).tolist():
         hint = "" if isinstance(losses, Mapping) else " (counted from 0)"
         raise NonFiniteError(f"{_label(losses, index)} is {array[index]}{hint}")
@@ -65,7 +67,12 @@ def _label(losses: Values, index: int) -> str:
     return f"loss '{list(losses)[index]}'" if isinstance(losses, Mapping) else f"loss {index} of {len(losses)}"
 
 
-def _value(loss: Loss | float) -> float:
-    if isinstance(loss, KnownGradient):
-        return float(loss.value)
-    return float(loss.detach() if isinstance(loss, Tensor) else loss)
+def _read(values: Sequence[Tensor | float]) -> list[float]:
+    """Return the values as numbers; those that are on a device are read together, so that it is waited for once."""
+    tensors = [value.detach() for value in values if isinstance(value, Tensor)]
+    if len(tensors) < 2 or all(as_on_cpu(tensor.device) for tensor in tensors):
+        return [float(value.detach() if isinstance(value, Tensor) else value) for value in values]
+    device = next(tensor.device for tensor in tensors if not as_on_cpu(tensor.device))
+    widest = torch.float32 if device.type == "mps" else torch.float64
+    read = iter(torch.stack([tensor.reshape(()).to(device, widest) for tensor in tensors]).tolist())
+    return [next(read) if isinstance(value, Tensor) else float(value) for value in values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from mobench.errors import UserError, misshaped, unknown
 from mobench.planning.experiment import Experiment, difference
 from mobench.planning.overrides import read_value, section
 from mobench.planning.suite import Suite, load_suites, parse_seeds
+from mobench.planning.suite_parts import EVERYWHERE
 from mobench.planning.variants import overridden
 from mobench.training.optimizer import ELEMENT_BY_ELEMENT, Training
 
@@ -49,7 +51,11 @@ def make_plans(names: Sequence[str], profile: str | None, overrides: Mapping[str
     return [make_plan(suite, overrides) for suite in load_suites(names, profile)]
 
 
-def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
+Note = Callable[[Configurable, str], None]
+"""Told before code of a method or problem runs: whose, and what it does."""
+
+
+def make_plan(suite: Suite, overrides: Mapping[str, Any], note: Note = lambda owner, doing: None) -> Plan:
     """Check every setting of the suite and the overrides, and expand all sweeps."""
     base, suite = suite, override_suite(suite, overrides)
     problems = [entry for name, given in suite.problems.items() for entry in expand_entry(find_problem(name), given)]
@@ -60,7 +66,10 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any]) -> Plan:
         refuse_shared_tensor(problem, Training(**{**training.configuration(), **own}))
         for seed in suite.seeds:
             specs.append(RunSpec.of(problem, method, training.configuration(), seed, own))
-        method.reset(len(problem.objectives()), np.random.default_rng(0))
+        note(problem, "its objectives")
+        k = len(problem.objectives())
+        note(method, "its reset")
+        method.reset(k, np.random.default_rng(0))
     return Plan(suite, tuple({spec.id: spec for spec in specs}.values()), base)
 
 
@@ -75,6 +84,7 @@ def refuse_shared_tensor(problem: Problem, training: Training) -> None:
 
 def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
     """Return the suite with the command line's overrides applied."""
+    overrides = {**overrides, **_for_all_problems(suite, overrides)}
     training = section(overrides, "training").items()
     changed = {
         "problems": _change("problems", suite.problems, overrides, find_problem, lambda problem: problem.id),
@@ -90,6 +100,23 @@ def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
         return replace(suite, **changed)
     except ValidationError as error:
         raise misshaped("overrides", changed, error) from None
+
+
+def _for_all_problems(suite: Suite, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the short keys of `EVERYWHERE` mean: that setting of every problem which has it."""
+    asked: Sequence[str] = overrides.get("problems") or list(suite.problems)
+    solved = [find_problem(name.removeprefix("+")) for name in asked]
+    found: dict[str, Any] = {}
+    for key in EVERYWHERE:
+        if key not in overrides:
+            continue
+        own = {f"problems.{problem.id}.{key}": overrides[key] for problem in solved if key in problem.settings}
+        if not own:
+            raise UserError(
+                f"{key}={overrides[key]} has no effect in suite {suite.name}: no problem of it has this setting"
+            )
+        found |= own
+    return found
 
 
 def _change(
@@ -166,19 +193,29 @@ def _sweep(owner: type[Configurable], key: str, values: Any) -> Iterable[Any]:
     return values
 
 
-def make_groups(specs: Sequence[RunSpec]) -> list[list[RunSpec]]:
-    """Divide runs into groups that may train in lockstep."""
+def make_groups(
+    specs: Sequence[RunSpec], workers: int = 1, note: Note = lambda owner, doing: None
+) -> list[list[RunSpec]]:
+    """Divide runs into groups that may train in lockstep, and give each of `workers` an equal share of the work.
+
+    Runs of foreign code share a group only with runs of the same files.
+    """
     groups: dict[Any, list[RunSpec]] = {}
     together: dict[str, bool] = {}
     for spec in specs:
         training = hash_of(spec.run_training)
         if training not in together:
             together[training] = Training(**spec.run_training).element_by_element
-        key = spec.build_problem().batch_key() if together[training] else None
-        groups.setdefault(spec.id if key is None else (key, training), []).append(spec)
+        problem = spec.build_problem()
+        note(problem, "its batch key")
+        key = problem.batch_key() if together[training] else None
+        sources = tuple(sorted(spec.sources.items()))
+        groups.setdefault(spec.id if key is None else (key, training, sources), []).append(spec)
+    work = {key: expected_work(members) for key, members in groups.items()}
+    share = sum(work.values()) / workers
     chunks = []
-    for members in groups.values():
-        count = -(-len(members) // GROUP_SIZE)
+    for key, members in groups.items():
+        count = max(-(-len(members) // GROUP_SIZE), min(len(members), math.ceil(work[key] / share - 1e-9)))
         chunks += [members[start::count] for start in range(count)]
     return chunks
 

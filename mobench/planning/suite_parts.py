@@ -24,6 +24,8 @@ from mobench.core.settings import LARGEST, Setting, in_words
 
 STANDARD, AUTO = "standard", "auto"
 """The profile of a suite that names none, and the one that stands for what fits this machine."""
+EVERYWHERE = ("precision", "compile")
+"""Settings of problems that have a key of their own on the command line: they change a run's numbers and its cost."""
 STRICT = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 Text = StrictStr

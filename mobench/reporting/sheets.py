@@ -58,7 +58,8 @@ def methods_sheet(results: SuiteResults) -> Sheet:
     """Return effort, overall quality and cost of every contender."""
     scores = results.scores
     header = (
-        "method", "conf", "runs", "fail", "HV ↑", "ms/step", "own µs/step", "progress ↑", "passes/step", "peak MB",
+        "method", "conf", "runs", "fail", "HV ↑", "ms/step", "own µs", "shared µs", "progress ↑", "passes/step",
+        "peak MB",
     )  # fmt: skip
     rows = [
         (
@@ -68,6 +69,7 @@ def methods_sheet(results: SuiteResults) -> Sheet:
                 [
                     number(1e3 * row["seconds_per_step"], 3),
                     number(1e6 * row["method_seconds_per_step"], 3),
+                    number(1e6 * row["shared_seconds_per_step"], 3),
                     number(row["secondary_progress"], 3),
                     number(row["backward_passes"], 3),
                     number(row["peak_memory"] / 1e6, 3),
@@ -78,7 +80,8 @@ def methods_sheet(results: SuiteResults) -> Sheet:
     ]
     notes = (
         "Conf: configurations tried. HV: the hypervolume that ranks, in frozen bounds, mean over problem instances. "
-        "Own time is spent inside the method. "
+        "Of a step's time the own part is spent inside the method; the shared part is an equal share of what the runs "
+        "that trained together did for all of them: losses, gradients, the update. "
         "Progress: mean cosine of the update with the gradient of the worst served secondary.",
         *([INTERVALS] if scores["low"].notna().any() else []),
     )
@@ -208,6 +211,7 @@ def _reference_rows(results: SuiteResults, columns: pd.DataFrame) -> list[tuple[
 def pivot_sheets(results: SuiteResults) -> list[Sheet]:
     """Return the suite's own tables."""
     sheets = []
+    shown = {entry.title: results.metrics[entry.value].better for entry in results.suite.tables}
     for position, (title, numbers) in enumerate(results.pivots, 1):
         column = str(numbers.columns.name).removeprefix("problem.")
         first = str(numbers.index.name).removeprefix("method.").removesuffix("_label")
@@ -216,7 +220,8 @@ def pivot_sheets(results: SuiteResults) -> list[Sheet]:
         listed = {str(name): row for name, row in numbers.iterrows()}
         order = [*(name for name in results.order if name in listed), *(n for n in listed if n not in results.order)]
         rows = [cells([name, *(number(float(value)) for value in listed[name])]) for name in order]
-        sheets.append(Sheet(f"table-{position}", title, header, tuple(rows), numbers.reset_index()))
+        better = ARROWS[shown.get(title)] if first == "method" else ""
+        sheets.append(Sheet(f"table-{position}", f"{title}{better}", header, tuple(rows), numbers.reset_index()))
     return sheets
 
 

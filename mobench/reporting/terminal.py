@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mobench.reporting.sheet import Sheet, number
+from mobench.reporting.sheet import Cell, Sheet, number
 from mobench.reporting.sheets import (
     claims_sheet,
     hypervolume_sheets,
@@ -18,6 +18,7 @@ from mobench.reporting.sheets import (
     pivot_sheets,
     published_sheet,
     selected_sheets,
+    selection_policy,
 )
 from mobench.scoring.suite_results import SuiteResults
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 SHORT = ("progress ↑", "passes/step", "peak MB")
 """Columns that a terminal leaves to the report."""
+LEGEND = (
+    "Best first; ↑ higher is better, ↓ lower. conf: configurations tried; HV: hypervolume, 0 to 1; of a step's time, "
+    "own: inside the method, shared: its share of what runs in lockstep do together"
+)
 
 
 def print_results(console: Console, results: SuiteResults) -> None:
@@ -41,17 +46,20 @@ def print_results(console: Console, results: SuiteResults) -> None:
     if not len(results.done):
         console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")
         return
-    print_sheet(console, _narrowed(methods_sheet(results)), intervals=True)
+    print_sheet(console, _best_first(_narrowed(methods_sheet(results))), intervals=True)
+    console.print(Text(LEGEND, style="dim"))
     if any(len(named) > 1 for named in results.all_volumes.values()):
         for sheet in hypervolume_sheets(results):
-            print_sheet(console, sheet)
+            print_sheet(console, _best_first(sheet))
     chosen = [sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-")]
     for sheet in chosen:
-        print_sheet(console, sheet)
-    if chosen:
-        console.print(Text("* the best, and all that the seeds cannot tell from it; ↑ higher is better, ↓ lower"))
+        print_sheet(console, _best_first(sheet))
+    for sentence in selection_policy(results) if chosen else ():
+        console.print(Text(sentence, style="dim"))
+    if any(cell.strong for sheet in chosen for row in sheet.rows for cell in row):
+        console.print(Text("* the best, and all that the seeds cannot tell from it", style="dim"))
     for sheet in pivot_sheets(results):
-        print_sheet(console, sheet)
+        print_sheet(console, _best_first(sheet))
     if results.published:
         print_sheet(console, published_sheet(results.published), notes=True)
     if results.claims:
@@ -114,6 +122,32 @@ def print_record(console: Console, record: RunRecord) -> None:
     console.print(table)
     if outcome.error:
         console.print(Text(outcome.error))
+
+
+def _best_first(sheet: Sheet) -> Sheet:
+    """Sort rows where the sheet says which way is better: by the first column that does, or by the mean of all.
+
+    What has no number there comes last, and equals keep their order.
+    """
+    directed = [place for place, head in enumerate(sheet.header) if head.endswith(("↑", "↓"))]
+    whole = sheet.title.endswith(("↑", "↓"))
+    if not directed and not whole:
+        return sheet
+    places = range(1, len(sheet.header)) if whole else directed[:1]
+    sign = -1.0 if (sheet.title if whole else sheet.header[places[0]]).endswith("↑") else 1.0
+
+    def key(row: tuple[Cell, ...]) -> tuple[bool, float]:
+        numbers = [found for place in places if (found := _read(row[place].text)) is not None]
+        return not numbers, sign * sum(numbers) / len(numbers) if numbers else 0.0
+
+    return replace(sheet, rows=tuple(sorted(sheet.rows, key=key)))
+
+
+def _read(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _narrowed(sheet: Sheet) -> Sheet:

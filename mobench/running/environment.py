@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from mobench.core.resources import resources
 from mobench.store.record import Environment
 
 LIBRARIES = ("mobench", "torch", "numpy", "scipy")
@@ -35,8 +36,10 @@ def environment() -> Environment:
 
 
 def on_device(found: Environment, device: str) -> Environment:
-    """Return the environment with the name of the torch device that does the work."""
-    return replace(found, hardware={**found.hardware, "device": _device_name(device)})
+    """Return the environment with the name of the torch device that does the work, and how it computes."""
+    machine = resources()
+    way = {"deterministic": machine.deterministic, "channels_last": machine.channels_last}
+    return replace(found, hardware={**found.hardware, "device": _device_name(device), **way})
 
 
 def revision(package: Path) -> dict[str, Any] | None:

@@ -41,6 +41,8 @@ class Split:
 
     runs: int
     reason: str
+    again: bool = False
+    """Whether they stay together and go on where they were; without a reason there is nothing to tell."""
 
 
 Event = Started | Finished | Split

@@ -1,49 +1,51 @@
-"""Run groups of runs in this process or in worker processes, so that a run that crashes fails alone."""
+"""Run groups of runs on an executor, so that a run that crashes fails alone and nothing that is done is lost."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-
-import threadpoolctl  # type: ignore[import-untyped]
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 from mobench.core.outcome import Outcome
-from mobench.core.registry import load_plugins
+from mobench.core.registry import file_digest, load_plugins, plugin_paths
 from mobench.core.spec import RunSpec
-from mobench.errors import UserError
+from mobench.errors import StorageError, UserError
 from mobench.running import fork_server
 from mobench.running.environment import environment
 from mobench.running.events import Event, Finished, FinishedRun, Split, Started, Tally
-from mobench.running.interruption import Interruption, TimeLimitExceeded, time_limited
-from mobench.running.worker import Job, Lost, Summary, Train, perform, utc_now
-from mobench.running.worker_slot import Slot
+from mobench.running.executors.base import Executor, Limits, Setup, Share
+from mobench.running.executors.here import Here
+from mobench.running.executors.local import Local
+from mobench.running.interruption import Interruption
+from mobench.running.job import Broken, Halted, Job, Lost, Summary, Train
+from mobench.running.worker import utc_now
 from mobench.store.folder import Store
 from mobench.store.lease import LEASE_SECONDS, Leases
-from mobench.store.record import Environment, RunRecord
+from mobench.store.record import RunRecord
 
 TRAINER = "mobench.training.loop:train_group"
 POLL_SECONDS = 0.1
-SIGTERM_SECONDS = 0.5
+STOP_SECONDS = 30.0
+"""How long jobs may take to save their state after the first signal."""
 LOOK_SECONDS = 1.0
 """How often runs of other drivers are looked at; less often where there are more than a thousand."""
 LEFT = "they left a group that would have waited for them, or another driver took them over"
-LOADING_SECONDS = 30.0
-"""Past this time a fork server that has not reported is used anyway."""
+KILLED_TIMES = 4
+"""How often a job that is killed from outside begins again without having come further."""
 
 
 def execute(
     groups: Sequence[Sequence[RunSpec]],
     store: Store,
     *,
-    jobs: int = 1,
+    executor: Executor | None = None,
+    jobs: int | None = 1,
+    share: Share | None = None,
     time_limit: float | None = None,
+    memory_limit: int | None = None,
     plugins: Sequence[str] = (),
     on_event: Callable[[Event], None] = lambda event: None,
     weights: Sequence[float] | None = None,
@@ -52,42 +54,51 @@ def execute(
 ) -> Tally:
     """Train all groups, each in lockstep, and store a record per run.
 
-    `jobs` worker processes share the work; 0 trains in this process, where a crash cannot be
-    contained. `time_limit` bounds the seconds of a group as of a single run. A group that crashes,
-    hangs or raises is lost, and its unfinished runs are tried one by one; a single run that does so
-    becomes a failed record. `weights` are the groups' expected seconds: the longest begin first.
+    Without an `executor`, `jobs` worker processes of this machine share the work; 0 trains in this process,
+    where a crash cannot be contained. The limits, of seconds and of bytes, bound a group as they bound a single
+    run. A group that crashes, hangs or raises is lost, and its unfinished runs are tried one by one; a single
+    run that does so becomes a failed record. What was killed from outside begins again from its checkpoint, and
+    what ran out of memory is tried once more alone. `weights` are the groups' expected seconds: the longest
+    begin first.
 
     Drivers on one results folder share the work: a run that another driver has is left to it, and counted once
     its record is there. A driver whose heartbeat stays away for `lease` seconds loses its runs to the others.
 
-    SIGINT and SIGTERM end the execution early: what is stored stays, the rest is not begun.
+    SIGINT, SIGTERM and SIGHUP end the execution early: running work is finished or saved, the rest is not
+    begun. A second signal ends it at once.
     """
-    _check(groups, jobs, time_limit, weights)
-    load_plugins(plugins)
-    store.sweep()
+    share = share or Share(jobs=jobs)
+    executor = executor or (Here() if share.jobs == 0 else Local())
+    _check(groups, share, time_limit, weights)
+    if executor.in_this_process:
+        load_plugins(plugins)
     started = time.perf_counter()
+    if groups:
+        _prepare_folder(store)
     leases = Leases(store.root, lease)
     with Interruption() as interruption, leases if groups else nullcontext():
-        execution = _Execution(groups, store, leases, time_limit, on_event, weights, train, interruption)
-        if jobs == 0:
-            execution.run_here()
-        elif groups:
-            execution.run_in_workers(jobs, plugins)
+        execution = _Execution(groups, store, leases, on_event, weights, train, interruption, _by_digest(plugins))
+        if groups:
+            execution.run(executor, Setup(Limits(time_limit, memory_limit), share, interruption))
     execution.tally.seconds = time.perf_counter() - started
     if execution.tally.done + execution.tally.failed < execution.tally.planned:
         execution.tally.signal = interruption.signal
     return execution.tally
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Attempt:
-    """A job under way."""
+    """A job and how it went so far."""
 
     job: Job
     work: float
     """Expected work of each of its runs."""
-    started: str
-    clock: float
+    started: str = ""
+    clock: float = 0.0
+    kills: int = 0
+    """How often it was killed from outside since its checkpoint was written."""
+    saved: tuple[int, int] | None = None
+    """What its checkpoint was when it began."""
 
 
 class _Execution:
@@ -98,138 +109,127 @@ class _Execution:
         groups: Sequence[Sequence[RunSpec]],
         store: Store,
         leases: Leases,
-        time_limit: float | None,
         on_event: Callable[[Event], None],
         weights: Sequence[float] | None,
         train: Train | str,
         interruption: Interruption,
+        plugins: Mapping[str, str],
     ) -> None:
         self.store = store
         self.leases = leases
-        self.time_limit = time_limit
         self.on_event = on_event
         self.train = train
         self.interruption = interruption
-        self.environment: Environment = environment()
+        self.plugins = plugins
+        self.environment = environment()
         self.tally = Tally(planned=sum(map(len, groups)))
         self.stamps = {spec.id: store.stamp(spec.id) for group in groups for spec in group}
+        self.finished: list[str] = []
         self.order = itertools.count()
-        self.queue: list[tuple[float, int, tuple[RunSpec, ...], float]] = []
-        self.elsewhere: list[tuple[tuple[RunSpec, ...], float, float]] = []
-        """What other drivers are doing: runs, work, weight."""
+        self.queue: list[tuple[bool, float, int, _Attempt]] = []
+        self.elsewhere: list[tuple[_Attempt, float]] = []
+        """What other drivers are doing, with its weight."""
         self.look_again = 0.0
+        self.busy: dict[tuple[str, ...], _Attempt] = {}
         for index, group in enumerate(groups):
             work = 1.0 if weights is None else weights[index] / len(group)
-            self.push(tuple(group), work, 0.0 if weights is None else weights[index])
+            self.push(_Attempt(self.job(tuple(group)), work), 0.0 if weights is None else weights[index])
 
-    def push(self, specs: tuple[RunSpec, ...], work: float, weight: float) -> None:
-        """Queue a group; the heaviest leaves first, equals in the order they came."""
-        heapq.heappush(self.queue, (-weight, next(self.order), specs, work))
+    def job(self, specs: tuple[RunSpec, ...]) -> Job:
+        """Return the job of training `specs`, with the plugins that they need."""
+        digests = sorted({digest for spec in specs for digest in spec.sources.values()})
+        files = tuple(self.plugins[digest] for digest in digests if digest in self.plugins)
+        return Job(specs, self.store.root.absolute(), self.train, self.environment, files)
 
-    def take(self) -> _Attempt | None:
-        """Begin the next job that no other driver has; None if there is none."""
+    def push(self, attempt: _Attempt, weight: float) -> None:
+        """Queue a job; the heaviest leaves first, equals in the order they came, and those to be alone last."""
+        heapq.heappush(self.queue, (attempt.job.alone, -weight, next(self.order), attempt))
+
+    def run(self, executor: Executor, setup: Setup) -> None:
+        """Keep the executor busy until the queue is empty or a signal arrives."""
+        try:
+            try:
+                with self.interruption.immediate():
+                    executor.open(setup)
+            except KeyboardInterrupt:
+                if not self.interruption.requested:
+                    raise
+                fork_server.abandon()
+                return
+            while (self.queue or self.elsewhere or self.busy) and not self.interruption.requested:
+                self.fill(executor)
+                self.collect(executor)
+            self.wind_down(executor)
+        finally:
+            executor.close()
+        self.check_folder()
+
+    def fill(self, executor: Executor) -> None:
+        """Begin jobs that no other driver has while there is room."""
         if self.elsewhere and time.monotonic() > self.look_again:
-            self.look_again = time.monotonic() + LOOK_SECONDS * max(
-                1.0, sum(len(group[0]) for group in self.elsewhere) / 1000
-            )
-            for group in self.elsewhere:
-                self.push(*group)
+            others = sum(len(attempt.job.specs) for attempt, _ in self.elsewhere)
+            self.look_again = time.monotonic() + LOOK_SECONDS * max(1.0, others / 1000)
+            for waiting in self.elsewhere:
+                self.push(*waiting)
             self.elsewhere = []
-        while self.queue:
-            weight, _, specs, work = heapq.heappop(self.queue)
-            if mine := self.lease(specs, work, -weight):
-                self.on_event(Started(len(mine)))
-                stamps = {spec.id: self.stamps[spec.id] for spec in mine}
-                root = self.store.root.absolute()
-                job = Job(mine, root, self.train, self.environment, stamps, self.leases.fence)
-                return _Attempt(job, work, utc_now(), time.perf_counter())
-        return None
+        while self.queue and executor.has_room(alone=self.queue[0][0]) and not self.interruption.requested:
+            _, weight, _, attempt = heapq.heappop(self.queue)
+            if not self.lease(attempt, -weight):
+                continue
+            attempt.started, attempt.clock = utc_now(), time.perf_counter()
+            attempt.saved = self.checkpoint_stamp(attempt)
+            self.on_event(Started(len(attempt.job.specs)))
+            self.busy[_key(attempt.job)] = attempt
+            executor.submit(attempt.job)
 
-    def lease(self, specs: Sequence[RunSpec], work: float, weight: float) -> tuple[RunSpec, ...]:
-        """Return those of a group's runs that are ours to do; what others have is noted, what they did is counted."""
+    def lease(self, attempt: _Attempt, weight: float) -> bool:
+        """Keep of a job what is ours to do, if anything; what others have is noted, what they did is counted."""
         mine: list[RunSpec] = []
         elsewhere: list[RunSpec] = []
         stored: list[RunSpec] = []
-        for spec in specs:
+        for spec in attempt.job.specs:
             free = self.leases.acquire(spec.id)
             is_open = self.store.is_open(spec.id, self.stamps[spec.id])
             (stored if not is_open else mine if free else elsewhere).append(spec)
         if elsewhere:
-            self.elsewhere.append((tuple(elsewhere), work, weight))
+            self.leave(attempt, elsewhere, weight)
         if stored:
             self.on_event(Started(len(stored)))
-            self.finish([(spec, self.summary(spec.id)) for spec in stored], work)
-        return tuple(mine)
+            self.finish([(spec, self.summary(spec.id)) for spec in stored], attempt.work)
+        stamps = {spec.id: self.stamps[spec.id] for spec in mine}
+        attempt.job = replace(attempt.job, specs=tuple(mine), stamps=stamps, fence=self.leases.fence)
+        return bool(mine)
+
+    def leave(self, attempt: _Attempt, specs: Sequence[RunSpec], weight: float) -> None:
+        """Leave runs to the driver that has them, to be looked at later."""
+        self.elsewhere.append((_Attempt(self.job(tuple(specs)), attempt.work), weight))
 
     def summary(self, id_: str) -> Summary:
         """Return what the stored record of a run says."""
         outcome = self.store.load(id_).outcome
         return Summary(id_, outcome.status, outcome.reason)
 
-    def run_here(self) -> None:
-        """Train in this process, with one thread as a worker would."""
-        with _one_thread():
-            while (self.queue or self.elsewhere) and not self.interruption.requested:
-                attempt = self.take()
-                if attempt is None:
-                    self.interruption.wait(POLL_SECONDS)
-                    continue
-                try:
-                    result = perform(attempt.job, self.guard(), passed_on=(KeyboardInterrupt, TimeLimitExceeded))
-                except KeyboardInterrupt:
-                    if not self.interruption.wait(0.0):  # a plugin raised it
-                        raise
-                    return
-                except TimeLimitExceeded:
-                    text = f"the run took longer than its time limit of {self.time_limit:g} s and was stopped"
-                    result = Lost(text, resumable=True)
+    def wind_down(self, executor: Executor) -> None:
+        """Let running work save its state or finish, unless a second signal insists."""
+        if not self.busy or self.interruption.insisted:
+            return
+        executor.ask_to_stop()
+        deadline = time.monotonic() + STOP_SECONDS
+        while self.busy and not self.interruption.insisted and time.monotonic() < deadline:
+            self.collect(executor)
+
+    def collect(self, executor: Executor) -> None:
+        """Take in the results that have arrived; with nothing under way, wait for what other drivers do."""
+        if not self.busy and self.elsewhere:
+            self.interruption.wait(POLL_SECONDS)
+        for job, result in executor.poll(POLL_SECONDS):
+            attempt = self.busy.pop(_key(job))
+            if isinstance(result, Broken):
+                raise StorageError(result.reason)
+            if isinstance(result, Halted):
+                self.begin_again(attempt, "")
+            else:
                 self.absorb(attempt, result)
-
-    @contextmanager
-    def guard(self) -> Iterator[None]:
-        """Within this block training may be stopped at any moment."""
-        with self.interruption.immediate(), time_limited(self.time_limit):
-            yield
-
-    def run_in_workers(self, jobs: int, plugins: Sequence[str]) -> None:
-        """Keep up to `jobs` worker processes busy until the queue is empty or a signal arrives."""
-        loading = time.monotonic() + LOADING_SECONDS
-        while not fork_server.is_ready() and time.monotonic() < loading:
-            if self.interruption.wait(POLL_SECONDS):
-                fork_server.abandon()
-                return
-        slots = [Slot(plugins) for _ in range(min(jobs, self.tally.planned))]
-        busy: dict[Slot, _Attempt] = {}
-        try:
-            while (self.queue or self.elsewhere or busy) and not self.interruption.requested:
-                for slot in slots:
-                    if slot not in busy and (attempt := self.take()) is not None:
-                        busy[slot] = attempt
-                        slot.submit(attempt.job, self.time_limit)
-                if busy:
-                    wait([slot.future for slot in busy], timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
-                else:
-                    self.interruption.wait(POLL_SECONDS)
-                self.collect(busy)
-            self.collect(busy)
-        finally:
-            for slot in slots:
-                slot.stop()
-            for slot in slots:
-                slot.join()
-
-    def collect(self, busy: dict[Slot, _Attempt]) -> None:
-        """Take in the results that have arrived."""
-        for slot, attempt in list(busy.items()):
-            result = slot.poll()
-            if result is None:
-                continue
-            del busy[slot]
-            # A signal to the whole process group reaches workers as well: their death is no run's fault.
-            patience = SIGTERM_SECONDS if isinstance(result, Lost) and result.signal == signal.SIGTERM else 0.0
-            if isinstance(result, Lost) and self.interruption.wait(patience):
-                continue
-            self.absorb(attempt, result)
 
     def absorb(self, attempt: _Attempt, result: list[Summary] | Lost) -> None:
         """Count what is finished; queue again or record as failed what is lost."""
@@ -241,24 +241,53 @@ class _Execution:
         else:
             summaries = result
         self.finish([(specs.pop(summary.id), summary) for summary in summaries], attempt.work)
-        if specs and not isinstance(result, Lost):  # they left the group, or another driver took them over
+        if not specs:
+            return
+        if not isinstance(result, Lost):
             self.on_event(Split(len(specs), LEFT))
-            self.elsewhere.append((tuple(specs.values()), attempt.work, attempt.work * len(specs)))
-        elif isinstance(result, Lost) and specs:
-            if len(attempt.job.specs) > 1:
-                for spec in specs.values():
-                    self.push((spec,), attempt.work, attempt.work)
-                self.on_event(Split(len(specs), result.reason))
-            else:
-                self.give_up(attempt, result)
+            self.leave(attempt, list(specs.values()), attempt.work * len(specs))
+        elif result.cause == "killed" and self.may_begin_again(attempt):
+            self.begin_again(attempt, result.reason)
+        elif len(attempt.job.specs) > 1:
+            for spec in specs.values():
+                self.push(_Attempt(self.job((spec,)), attempt.work), attempt.work)
+            self.on_event(Split(len(specs), result.reason))
+        elif result.cause == "memory" and not attempt.job.alone:
+            self.begin_again(replace(attempt, job=replace(attempt.job, alone=True)), result.reason)
+        else:
+            self.give_up(attempt, result)
+
+    def may_begin_again(self, attempt: _Attempt) -> bool:
+        """Count a kill from outside; say whether the job gets another chance."""
+        attempt.kills = 1 if self.checkpoint_stamp(attempt) != attempt.saved else attempt.kills + 1
+        return attempt.kills <= KILLED_TIMES or self.interruption.requested
+
+    def begin_again(self, attempt: _Attempt, reason: str) -> None:
+        """Queue a job that goes on from its checkpoint."""
+        self.push(attempt, attempt.work * len(attempt.job.specs))
+        self.on_event(Split(len(attempt.job.specs), reason, again=True))
+
+    def checkpoint_stamp(self, attempt: _Attempt) -> tuple[int, int] | None:
+        """Return something that changes whenever the job's checkpoint is written."""
+        try:
+            status = self.store.checkpoint(attempt.job.specs[0].id).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
 
     def give_up(self, attempt: _Attempt, lost: Lost) -> None:
         """Record a single run as failed."""
         (spec,) = attempt.job.specs
+        if lost.cause == "memory":
+            lost = replace(lost, reason=f"{lost.reason} (also when it was tried again alone)")
         outcome = Outcome.failure(lost.error, time.perf_counter() - attempt.clock)
         record = RunRecord(spec, outcome, None, self.environment, attempt.started, utc_now())
-        if not self.leases.fence.holds(spec.id) or not self.store.save_once(record, self.stamps[spec.id]):
-            self.elsewhere.append(((spec,), attempt.work, attempt.work))
+        try:
+            saved = self.leases.fence.holds(spec.id) and self.store.save_once(record, self.stamps[spec.id])
+        except OSError as error:
+            raise StorageError.of(self.store.root, error) from error
+        if not saved:
+            self.leave(attempt, [spec], attempt.work)
             self.on_event(Split(1, LEFT))
             return
         if not lost.resumable:
@@ -273,37 +302,49 @@ class _Execution:
             label = f"{spec.method} on {spec.problem}, seed {spec.seed}"
             runs.append(FinishedRun(spec.id, label, summary.status, summary.reason, work))
         failures = [run for run in runs if run.status == "failed"]
+        self.finished += [run.id for run in runs]
         self.tally.done += len(runs) - len(failures)
         self.tally.failures += failures
         if runs:
             self.on_event(Finished(tuple(runs)))
 
+    def check_folder(self) -> None:
+        """Refuse to call finished what is no longer there."""
+        gone = sum(not self.store.has(id_) for id_ in self.finished)
+        if gone:
+            raise StorageError(
+                f"{gone} of {len(self.finished)} records that were just stored in {self.store.root} are gone: somebody "
+                "deletes files there; the same command repeats those runs"
+            )
+
+
+def _key(job: Job) -> tuple[str, ...]:
+    return tuple(spec.id for spec in job.specs)
+
+
+def _prepare_folder(store: Store) -> None:
+    """Create the results folder, since one that is missing later was deleted, and clean up after killed drivers."""
+    try:
+        store.root.mkdir(parents=True, exist_ok=True)
+        store.sweep()
+    except OSError as error:
+        raise StorageError.of(store.root, error) from error
+
+
+def _by_digest(plugins: Sequence[str]) -> dict[str, str]:
+    """Return the plugins' files by what identifies them in a run's sources."""
+    return {file_digest(file): str(file) for file in plugin_paths(plugins)}
+
 
 def _check(
-    groups: Sequence[Sequence[RunSpec]], jobs: int, time_limit: float | None, weights: Sequence[float] | None
+    groups: Sequence[Sequence[RunSpec]], share: Share, time_limit: float | None, weights: Sequence[float] | None
 ) -> None:
-    if jobs < 0:
-        raise UserError(f"jobs={jobs} is not accepted; jobs takes a whole number from 0")
+    if share.jobs is not None and share.jobs < 0:
+        raise UserError(f"jobs={share.jobs} is not accepted; jobs takes a whole number from 0")
     if groups and time_limit is not None and not time_limit > 0:
         raise UserError(f"time_limit={time_limit:g} is not accepted; time_limit takes a number of seconds above 0")
-    if jobs == 0 and time_limit is not None and threading.current_thread() is not threading.main_thread():
-        raise UserError(f"time_limit={time_limit:g} needs worker processes outside of the main thread: jobs=1 or more")
     if weights is not None and len(weights) != len(groups):
         raise ValueError(f"{len(groups)} groups have {len(weights)} weights")
     ids = [spec.id for group in groups for spec in group]
     if len(set(ids)) != len(ids) or not all(groups):
         raise ValueError("every group needs a run, and every run belongs to one group")
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute with one thread, as workers do: the number of threads can change the last digit."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpoolctl.threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(threads)

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and time limits of code that runs in this very process."""
+"""Ctrl-C, SIGTERM, SIGHUP and time limits of code that runs in this very process."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
+from mobench.training.stopping import request_stop
+
 
 class TimeLimitExceeded(BaseException):
     """Raised inside code that ran for too long. Not an Exception, so that no method swallows it."""
 
 
 class Interruption:
-    """Turn SIGINT and SIGTERM into a request that is answered at the next safe moment.
+    """Turn SIGINT, SIGTERM and SIGHUP (a closed terminal) into a request that is answered at the next safe moment.
 
-    Only the first signal counts: an impatient second one cannot break what the first one started.
-    A signal that the process was told to ignore (`nohup`) stays ignored. Outside of the main thread
-    Python allows no handlers, and signals are left to the main thread.
+    The first signal asks for an orderly end: running work is finished or saved. The second one insists, and
+    everything stops at once; more change nothing. A signal that the process was told to ignore (`nohup`) stays
+    ignored. Outside of the main thread Python allows no handlers, and signals are left to the main thread.
     """
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._raising = False
+        self.insisted = False
+        """Whether a second signal has arrived."""
+        self._training = self._raising = False
         self._previous: dict[int, Any] = {}
 
     @property
@@ -35,7 +39,7 @@ class Interruption:
 
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) != signal.SIG_IGN:
                     self._previous[number] = signal.signal(number, self._note)
         return self
@@ -56,7 +60,7 @@ class Interruption:
 
     @contextmanager
     def immediate(self) -> Iterator[None]:
-        """Within this block a signal raises KeyboardInterrupt at once."""
+        """Within this block the first signal raises KeyboardInterrupt at once."""
         self._raising = True
         try:
             if self.requested:
@@ -65,10 +69,27 @@ class Interruption:
         finally:
             self._raising = False
 
+    @contextmanager
+    def stopping_training(self) -> Iterator[None]:
+        """Within this block the first signal asks training to stop, and the second raises KeyboardInterrupt."""
+        self._training = True
+        request_stop(self.requested)
+        try:
+            yield
+        finally:
+            self._training = False
+            request_stop(False)
+
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.signal is None:
             self.signal = number
+            if self._training:
+                request_stop()
             if self._raising:
+                raise KeyboardInterrupt
+        elif not self.insisted:
+            self.insisted = True
+            if self._training:
                 raise KeyboardInterrupt
 
 

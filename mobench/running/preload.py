@@ -1,15 +1,17 @@
 """Imported once by the fork server, so that every worker process starts with everything in memory."""
 
+import atexit
 import gc
 import importlib
 import os
 import pkgutil
-from pathlib import Path
+import warnings
 
 import torch
 
 import mobench.training.loop  # noqa: F401 - imported for what it loads
-from mobench.running.fork_server import READY
+from mobench.running.fork_server import MARK
+from mobench.running.process_tree import adopt_orphans, kill_descendants
 
 # The first optimizer makes torch load its compiler: nearly two seconds and 150 MB, here once for all.
 torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
@@ -22,5 +24,9 @@ for name in ("mobench.methods", "mobench.problems"):
 # A full collection takes 0.2 s with torch loaded. It may be due at any import: here once, not in every worker.
 gc.collect()
 
-if READY in os.environ and Path(os.environ[READY]).parent.is_dir():
-    Path(os.environ[READY]).touch()
+if os.environ.get(MARK):
+    # What a worker leaves behind when it dies becomes a child of this process, and ends with it at the latest.
+    adopt_orphans()
+    warnings.filterwarnings("ignore", message="forkserver: waitpid returned unexpected pid")
+    server = os.getpid()
+    atexit.register(lambda: kill_descendants(server) if os.getpid() == server else None)

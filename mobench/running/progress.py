@@ -67,7 +67,9 @@ class Progress:
             self._running += event.runs
         elif isinstance(event, Split):
             self._running -= event.runs
-            self._note(f"{event.runs} runs go on one by one: {event.reason}")
+            how = "begin again" if event.again else "go on one by one"
+            if event.reason:
+                self._note(f"{event.runs} runs {how}: {event.reason}")
         else:
             for run in event.runs:
                 self._finish(run)

@@ -27,7 +27,7 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
     settings = [setting.removeprefix("method.") for setting in split if setting in table]
     labels = instance_labels(table)
     named = table.assign(
-        contender=[_contender(row, settings) for row in table.to_dict("records")],
+        contender=_contenders(table, settings),
         instance_label=table["instance"].map(labels),
     )
     places = {instance: place for place, instance in enumerate(labels)}
@@ -80,6 +80,14 @@ def _sortable(value: Any) -> tuple[int, Any]:
 def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callable[[Any], str]) -> str:
     parts = [f"{column.partition('.')[2]}={spell(row[column])}" for column in varied]
     return f"{name}: {', '.join(parts)}" if parts else name
+
+
+def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> list[str]:
+    """Return the contender of every run; runs of one method and configuration share it."""
+    keys = ["method", "configuration"]
+    rows = table.drop_duplicates(keys)[[*keys, *(f"method.{name}" for name in settings)]].to_dict("records")
+    found = {(row["method"], row["configuration"]): _contender(row, settings) for row in rows}
+    return [found[key] for key in zip(table["method"], table["configuration"], strict=True)]
 
 
 def _contender(row: dict[Any, Any], settings: Sequence[str]) -> str:

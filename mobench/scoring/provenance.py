@@ -1,11 +1,14 @@
-"""Which code and machines made the results, and when: collected while the records are read."""
+"""Which code and machines made the results, and when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mobench.store.record import RunRecord
+import numpy as np
+
+from mobench.store.columns import RunColumns
+from mobench.store.record import Environment
 
 
 @dataclass
@@ -21,26 +24,24 @@ class Provenance:
     first: str = ""
     last: str = ""
 
-    def watch(self, records: Iterable[RunRecord]) -> Iterator[RunRecord]:
-        """Yield the records, and take note of where they come from."""
-        for record in records:
-            self._note(record)
-            yield record
+    @classmethod
+    def of(cls, runs: RunColumns) -> Provenance:
+        """Take note of where runs come from."""
+        found = cls()
+        environments, number = runs.environments
+        for environment, count in zip(environments, np.bincount(number).tolist(), strict=True):
+            found._note(environment, count)
+        found.first, found.last = runs.bounds()
+        return found
 
-    def _note(self, record: RunRecord) -> None:
-        versions, hardware, code = (
-            record.environment.versions,
-            record.environment.hardware,
-            record.environment.code,
-        )
-        _count(self.versions, str(versions.get("mobench")))
+    def _note(self, environment: Environment, runs: int) -> None:
+        versions, hardware, code = environment.versions, environment.hardware, environment.code
+        _count(self.versions, str(versions.get("mobench")), runs)
         if code:
-            _count(self.commits, f"{str(code.get('commit'))[:12]}{'+' if code.get('dirty') else ''}")
+            _count(self.commits, f"{str(code.get('commit'))[:12]}{'+' if code.get('dirty') else ''}", runs)
         named = [name for name in ("python", "torch", "numpy", "scipy") if versions.get(name)]
-        _count(self.libraries, ", ".join(f"{name} {versions[name]}" for name in named))
-        _count(self.machines, f"{hardware.get('device')}: {hardware.get('cpu')}, {hardware.get('cores')} cores")
-        self.first = min(filter(None, (self.first, record.started)))
-        self.last = max(self.last, record.finished)
+        _count(self.libraries, ", ".join(f"{name} {versions[name]}" for name in named), runs)
+        _count(self.machines, f"{hardware.get('device')}: {hardware.get('cpu')}, {hardware.get('cores')} cores", runs)
 
     def facts(self) -> list[tuple[str, list[str]]]:
         """Return where results come from, as terms and descriptions."""
@@ -73,7 +74,7 @@ class Provenance:
         return total
 
 
-def _count(counts: dict[str, int], key: str, by: int = 1) -> None:
+def _count(counts: dict[str, int], key: str, by: int) -> None:
     counts[key] = counts.get(key, 0) + by
 
 

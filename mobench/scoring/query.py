@@ -34,7 +34,7 @@ def select(table: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
         options = wanted if isinstance(wanted, list) else [wanted]
         matches = pd.Series(False, index=table.index)
         for option in options:
-            matches |= table[column].map(lambda value, option=option: _equal(value, option))
+            matches |= _matches(table[column], option)
         kept &= matches
     return table[kept]
 
@@ -56,10 +56,19 @@ def aggregate(rows: pd.DataFrame, column: str, over: str, by: str | None = None)
     return [AGGREGATES[over](group[column].dropna()) for group in groups if len(group)]
 
 
+def _matches(values: pd.Series[Any], wanted: Any) -> Any:
+    """Say of every value whether it is the wanted one; each different value is compared once."""
+    try:
+        numbers, different = pd.factorize(values, use_na_sentinel=False)
+    except TypeError:  # lists have no hash
+        return values.map(lambda value: _equal(value, wanted))
+    return np.array([_equal(value, wanted) for value in different], dtype=bool)[numbers]
+
+
 def _equal(value: Any, wanted: Any) -> bool:
     numbers = (int, float, np.integer, np.floating)
     if isinstance(value, numbers) and isinstance(wanted, numbers):
-        return math.isclose(value, wanted, rel_tol=1e-9)  # called for every cell, where numpy.isclose is slow
+        return math.isclose(value, wanted, rel_tol=1e-9)
     return bool(value == wanted)
 
 

@@ -12,6 +12,7 @@ from mobench.planning.suite import Suite, load_suite, profiles_of, suite_files
 from mobench.scoring.experiments import experiments_of
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import OnDamage, Store
+from mobench.store.stored_runs import StoredRuns
 from mobench.store.suite_manifest import SuiteManifest
 
 
@@ -32,9 +33,10 @@ def read_stored(
     on_damage: OnDamage | None = None,
 ) -> list[SuiteResults]:
     """Read the runs of a manifest, experiment by experiment; the first is the profile's own where it was run."""
+    index = f"{manifest.suite}.{manifest.profile}"
     found = []
-    for experiment in experiments_of(suite, manifest, partial(store.records, on_damage=lambda damage: None)):
-        records = partial(store.records, experiment.runs, on_damage=on_damage)
+    for experiment in experiments_of(suite, manifest, partial(store.columns, index=index)):
+        records = StoredRuns(store, experiment.runs, on_damage, index)
         planned = len(experiment.runs)
         found.append(
             SuiteResults.read(suite, records, planned=planned, selection=selection, differs=experiment.differs)
@@ -44,11 +46,10 @@ def read_stored(
 
 def memberships(store: Store, suites: Iterable[Suite], manifests: Iterable[SuiteManifest]) -> pd.DataFrame:
     """Return a row for every planned run and experiment it belongs to: `id`, `suite`, `profile`, `experiment`."""
-    reader = partial(store.records, on_damage=lambda damage: None)
     rows = [
         (id_, suite.name, suite.profile, experiment.differs)
         for suite, manifest in zip(suites, manifests, strict=True)
-        for experiment in experiments_of(suite, manifest, reader)
+        for experiment in experiments_of(suite, manifest, partial(store.columns, index="all"))
         for id_ in sorted(experiment.runs)
     ]
     return pd.DataFrame(rows, columns=["id", "suite", "profile", "experiment"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,12 +12,13 @@ import pandas as pd
 from mobench.core.registry import methods, problems
 from mobench.core.settings import Configurable
 from mobench.core.spec import RunSpec, hash_of
+from mobench.store.columns import DIAGNOSTIC, METRIC, TIMING, TOTAL, RunColumns
 from mobench.store.record import RunRecord
 
 DONE = "done"
 
 
-def results_table(records: Iterable[RunRecord]) -> pd.DataFrame:
+def results_table(given: RunColumns | Iterable[RunRecord]) -> pd.DataFrame:
     """Return one row per run, failed runs too.
 
     Columns: `id`, `problem`, `method`, `seed`, `status`; `problem.<setting>`, `method.<setting>` and
@@ -23,20 +26,34 @@ def results_table(records: Iterable[RunRecord]) -> pd.DataFrame:
     (equal for runs of the same problem and training, whatever the method); the metrics
     under their own names; `diagnostic/<name>` (mean over steps) and `total/<name>`; the costs.
     """
-    configurations: dict[str, dict[str, Any]] = {}
-    rows = []
-    for record in records:
-        key = repr({**vars(record.spec), "seed": None, "id": None})
-        if key not in configurations:
-            configurations[key] = _configuration(record.spec)
-        rows.append(_row(record, configurations[key]))
-    if not rows:
+    runs = given if isinstance(given, RunColumns) else RunColumns.of(given)
+    if not len(runs):
         return pd.DataFrame()
-    table = pd.DataFrame(rows)
-    texts = [column for column, kind in table.dtypes.items() if isinstance(kind, pd.StringDtype)]
-    # pandas' own strings are slow at many small selections; the copy is in one piece again
-    table = table.astype(dict.fromkeys(texts, object)).copy()
+    specs, number = runs.specs
+    shared = pd.DataFrame([_configuration(spec) for spec in specs])
+    measured: dict[str, Any] = {
+        **dict(runs.numbers(METRIC)),
+        **{f"{DIAGNOSTIC}{name}": values for name, values in runs.numbers(DIAGNOSTIC)},
+        **{f"{TOTAL}{name}": values for name, values in runs.numbers(TOTAL)},
+        **dict(runs.numbers(TIMING)),
+        **{name: runs.table[name].to_numpy() for name in ("backward_passes", "peak_memory", "failed_at_step")},
+        "error": pd.Series(runs.strings("error"), dtype=object).where(lambda errors: errors.notna(), math.nan),
+    }
+    shared = _plain(shared).drop(columns=[name for name in measured if name in shared])
+    identity = {
+        "id": pd.Series(runs.ids, dtype=object),
+        "seed": runs.table["seed"].to_numpy(),
+        "status": pd.Series(map(sys.intern, runs.strings("status")), dtype=object),  # one text compares fast
+    }
+    table = shared.take(number).reset_index(drop=True).assign(**identity)
+    table = pd.concat([table, _plain(pd.DataFrame(measured))], axis=1)
     return table.sort_values(["problem", "method", "seed", "id"], ignore_index=True)
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with Python's texts: pandas' own are slow at many small selections."""
+    texts = [column for column, kind in table.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    return table.astype(dict.fromkeys(texts, object))
 
 
 def _configuration(spec: RunSpec) -> dict[str, Any]:
@@ -54,24 +71,6 @@ def _configuration(spec: RunSpec) -> dict[str, Any]:
         **_flat("problem", spec.problem_settings),
         **_flat("method", spec.method_settings),
         **_flat("training", spec.training),
-    }
-
-
-def _row(record: RunRecord, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    outcome = record.outcome
-    return {
-        **configuration,
-        "id": record.id,
-        "seed": record.spec.seed,
-        "status": outcome.status,
-        **outcome.metrics,
-        **{f"diagnostic/{name}": value["mean"] for name, value in outcome.diagnostics.items()},
-        **{f"total/{name}": value["total"] for name, value in outcome.diagnostics.items()},
-        **outcome.timings,
-        "backward_passes": outcome.backward_passes,
-        "peak_memory": record.peak_memory,
-        "failed_at_step": outcome.failed_at_step,
-        "error": outcome.error,
     }
 
 

@@ -45,6 +45,7 @@ def overall_scores(results: SuiteResults) -> pd.DataFrame:
                 "secondary_progress": _statistic(runs, "secondary_progress", "mean"),
                 "seconds_per_step": _statistic(runs, "seconds_per_step", "median"),
                 "method_seconds_per_step": _statistic(runs, "method_seconds_per_step", "median"),
+                "shared_seconds_per_step": _shared(runs),
                 "backward_passes": float(runs["backward_passes"].sum()) / steps if steps else math.nan,
                 "peak_memory": _statistic(runs, "peak_memory", "median"),
             }
@@ -139,6 +140,15 @@ def _spread(name: str, values: Iterable[float], low: str, high: str, sd: str = "
     found = interval(sample) if sample else Interval(math.nan, None, None, None, 0)
     numbers = {name: found.mean, low: found.low, high: found.high, **({sd: found.sd} if sd else {})}
     return {key: math.nan if value is None else value for key, value in numbers.items()}
+
+
+def _shared(runs: pd.DataFrame) -> float:
+    """Return the median over runs of a step's time outside of the method, NaN where no run got so far."""
+    parts = ("seconds_per_step", "method_seconds_per_step")
+    if not {*parts} <= {*runs}:
+        return math.nan
+    whole, own = (runs[column].astype(float) for column in parts)
+    return float((whole - own).median())
 
 
 def _statistic(runs: pd.DataFrame, column: str, how: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,9 @@ from mobench.scoring.query import has_column, select, suite_tables
 from mobench.scoring.results_table import instance_of, results_table
 from mobench.scoring.scores import overall_scores
 from mobench.scoring.selection import SelectedRow, selected_frame, selected_rows
+from mobench.store.columns import RunColumns
 from mobench.store.record import RunRecord
+from mobench.store.stored_runs import Runs
 
 Records = Callable[[], Iterable[RunRecord]]
 
@@ -66,14 +68,13 @@ class SuiteResults:
         plugins: tuple[str, ...] = (),
         submitted: Mapping[str, str] | None = None,
     ) -> SuiteResults:
-        """Read every record once."""
-        provenance = Provenance()
-        specs: dict[Any, RunSpec] = {}
-        table = results_table(_noting(provenance.watch(records()), specs))
+        """Read what tables need, from an index where there is one, else from every record once."""
+        runs = records.columns() if isinstance(records, Runs) else RunColumns.of(records())
+        table = results_table(runs)
         by = dict(submitted or {})
         if len(table):
             table = with_contenders(table, suite.split).assign(submitted=lambda runs: runs["method"].map(by))
-        solved = _Problems(suite, specs.values())
+        solved = _Problems(suite, runs.specs[0])
         return cls(
             suite=suite,
             table=with_delta(table, suite.baselines, solved),
@@ -82,7 +83,7 @@ class SuiteResults:
             planned=len(table) if planned is None else planned,
             differs=differs,
             selection=selection,
-            provenance=provenance,
+            provenance=Provenance.of(runs),
             plugins=plugins,
             submitted=by,
         )
@@ -213,18 +214,12 @@ class _Problems(dict[str, Problem]):
 
     def __init__(self, suite: Suite, specs: Iterable[RunSpec]) -> None:
         self._suite = suite.name
-        self._ids = {instance_of(spec): spec.problem for spec in specs}
-        super().__init__({instance_of(spec): spec.build_problem() for spec in specs if spec.problem in problems()})
+        instances = {instance_of(spec): spec for spec in specs}
+        self._ids = {instance: spec.problem for instance, spec in instances.items()}
+        known = {instance: spec for instance, spec in instances.items() if spec.problem in problems()}
+        super().__init__({instance: spec.build_problem() for instance, spec in known.items()})
 
     def __missing__(self, instance: str) -> Problem:
         raise UserError(
             f"{self._suite}: the problem '{self._ids[instance]}' is not known here; plugins=PATH names its file"
         )
-
-
-def _noting(records: Iterable[RunRecord], specs: dict[Any, RunSpec]) -> Iterator[RunRecord]:
-    """Yield the records, and keep one spec for every problem instance."""
-    for record in records:
-        spec = record.spec
-        specs.setdefault((spec.problem, str(spec.problem_settings), str(spec.training)), spec)
-        yield record

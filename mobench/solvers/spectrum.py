@@ -50,7 +50,8 @@ def balanced_weights(gram: Matrix, scale: Literal["min", "median", "rmse"], reso
     singular, left, _, work, _, failed = dgejsv(np.asfortranarray(factor), joba=0, jobu=0, jobv=3, jobr=0)
     if failed:
         raise ArithmeticError(f"the singular values of {gram.tolist()} are not found (dgejsv says {failed})")
-    singular = singular * (work[0] / work[1])
+    found = singular > 0.0  # LAPACK returns 0 for what it does not resolve
+    singular, left = singular[found] * (work[0] / work[1]), left[:, found]
     squares = singular**2
     level = {"min": squares.min(), "median": float(np.median(squares)), "rmse": squares.mean()}[scale]
     weights[kept] = left @ (left.sum(axis=0) * np.sqrt(level) / singular) / size

@@ -5,6 +5,7 @@ root/manifests/<suite>.<profile>.json   the runs of a suite
 root/artifacts/ab/abcd….pt           tensors a run keeps, e.g. trained weights
 root/checkpoints/abcd….pt            a long run under way
 root/leases/abcd….1                  who is doing a run, see `lease`
+root/index/<suite>.<profile>.parquet    columns of records, to save reading them, see `index`
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import torch
 
     from mobench.planning.suite import Suite
+    from mobench.store.columns import RunColumns
 
 SYNC_AFTER_SECONDS = 1.0
 """Records of runs that took longer are forced to disk at once (about a millisecond each).
@@ -156,6 +158,16 @@ class Store:
                 continue
             if record is not None:
                 yield record
+
+    def columns(self, ids: Iterable[str] | None, index: str, on_damage: OnDamage | None = None) -> RunColumns:
+        """Return what tables need of the stored records, in the order of their ids; `index` saves reading them."""
+        from mobench.store.index import read_columns
+
+        chosen = (path.stem for path in self._files(on_damage)) if ids is None else sorted(set(ids))
+        folder = f"{self._runs}{os.sep}"
+        paths = [(id_, f"{folder}{id_[:2]}{os.sep}{id_}.json") for id_ in chosen]
+        file = self.root / "index" / f"{index}.parquet"
+        return read_columns(file, paths, lambda missing: self.records(missing, on_damage))
 
     def pending(
         self, specs: Iterable[RunSpec], retry_failed: bool = False, on_damage: OnDamage | None = None

@@ -51,6 +51,18 @@ class PeakMemory:
     """Highest memory allocated on CUDA devices; None where none was used."""
 
 
+@dataclass(frozen=True)
+class SharedProcess:
+    """What else the process of a run has done: code in it could have changed the run."""
+
+    beside: tuple[str, ...] = ()
+    """The methods of the runs that trained in lockstep with it."""
+    before: tuple[str, ...] = ()
+    """The methods that the process had trained before."""
+    sources: tuple[str, ...] = ()
+    """sha256 of the files in it that do not ship with mobench; a shipped method on a shipped problem has none."""
+
+
 _DECLARED: dict[str, TypeAdapter[Any]] = {
     name: TypeAdapter(hint)
     for name, hint in get_type_hints(Outcome, include_extras=True).items()
@@ -107,6 +119,8 @@ class RunRecord:
     environment: Environment
     started: str
     finished: str
+    shared: SharedProcess | None = None
+    """None for a run whose process died, and in records from before this was kept."""
 
     @property
     def id(self) -> str:
@@ -130,6 +144,7 @@ class RunRecord:
                 "environment": self.environment,
                 "started": self.started,
                 "finished": self.finished,
+                **({} if self.shared is None else {"shared": self.shared}),
             }
         )
 

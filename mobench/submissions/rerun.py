@@ -1,6 +1,7 @@
 """Repeat a random sample of the cheap runs in a clean store, and compare.
 
-On the setup of the record a repeated run is the same to the last bit, on another within a tolerance.
+On the CPU, and on the setup of the record, a repeated run is the same to the last bit; so it is on a GPU with
+deterministic algorithms. Elsewhere it agrees within a tolerance, on a GPU also within the spread of its seeds.
 Code inside a bundle is never run. A plugin runs only if the user gives its file and the file's hash is
 the one in the bundle.
 """
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import stdev
 
 from mobench.core.columns import AMONG_METRICS, AT_THE_END
 from mobench.core.metric import Metric
@@ -37,6 +39,11 @@ ABSOLUTE = 1e-6
 """On another setup two numbers agree if |a − b| ≤ 1e-6 + 0.01 · max(|a|, |b|)."""
 POINTS = 3.0
 """Percentages agree within so many points instead of 1e-6: rounding grows while a network trains."""
+DEVIATIONS = 3.0
+FEWEST_SEEDS = 3
+"""Numbers of a run on a GPU also agree within so many standard deviations over its seeds, of which it takes three."""
+WAYS = ("deterministic", "channels_last")
+"""How a device computed; an earlier record does not say."""
 LISTED = 3
 
 
@@ -76,7 +83,8 @@ def rerun(bundle: Bundle, *, sample: int, seed: int, files: Mapping[str, Path], 
         again = repeated.get(record.id)
         same = again is not None and same_setup(record.environment, again.environment)
         metrics = declared(record.spec.build_problem())
-        found = ["it was not repeated"] if again is None else differences(record, again, metrics, exact=same)
+        spread = seed_spread(bundle.records, record)
+        found = ["it was not repeated"] if again is None else differences(record, again, metrics, spread, exact=same)
         findings += [f"re-run of {spec_label(record.spec)}: {text}" for text in found]
         exact += not found and same
         close += not found and not same
@@ -141,13 +149,45 @@ def _repeat(records: Sequence[RunRecord], plugins: Sequence[str], jobs: int) -> 
 
 
 def same_setup(one: Environment, other: Environment) -> bool:
-    """Say whether two runs must agree to the last bit: same versions, same processor, same device."""
-    return one.versions == other.versions and all(
-        one.hardware.get(key) == other.hardware.get(key) for key in ("cpu", "device")
-    )
+    """Say whether two runs must agree to the last bit: same versions, same processor, same device, same arithmetic.
+
+    On a GPU they must only if both used deterministic algorithms alone: others add in an order that changes.
+    """
+    repeatable = not on_gpu(one) or all(found.hardware.get("deterministic") for found in (one, other))
+    keys = ("cpu", "device", *(key for key in WAYS if key in one.hardware and key in other.hardware))
+    alike = all(one.hardware.get(key) == other.hardware.get(key) for key in keys)
+    return repeatable and alike and one.versions == other.versions
 
 
-def differences(recorded: RunRecord, repeated: RunRecord, metrics: Mapping[str, Metric], *, exact: bool) -> list[str]:
+def on_gpu(environment: Environment) -> bool:
+    """Say whether a run was computed on a GPU."""
+    return str(environment.hardware.get("device", "cpu")).startswith("cuda")
+
+
+def seed_spread(records: Iterable[RunRecord], record: RunRecord) -> dict[str, float]:
+    """Return the standard deviation over seeds of the metrics of a run's configuration, if it was run on a GPU.
+
+    There a repeated run comes from the same distribution: it may differ like another seed. At least three are needed.
+    """
+    if not on_gpu(record.environment):
+        return {}
+    kin = [
+        other.outcome.metrics
+        for other in records
+        if other.outcome.status == "done" and other.spec.configuration == record.spec.configuration
+    ]
+    names = set.intersection(*(set(metrics) for metrics in kin)) if len(kin) >= FEWEST_SEEDS else set()
+    return {name: stdev(metrics[name] for metrics in kin) for name in names}
+
+
+def differences(
+    recorded: RunRecord,
+    repeated: RunRecord,
+    metrics: Mapping[str, Metric],
+    spread: Mapping[str, float] | None = None,
+    *,
+    exact: bool,
+) -> list[str]:
     """Return in what a repeated run differs; times and memory are not compared.
 
     Curves are compared on the same setup only: elsewhere a path may part early and still end alike. So are gradients
@@ -158,6 +198,8 @@ def differences(recorded: RunRecord, repeated: RunRecord, metrics: Mapping[str, 
         reason = f": {second.error}" if second.error else ""
         return [f"recorded as {first.status}, repeated as {second.status}{reason}"]
     absolute = {name: POINTS for name, metric in metrics.items() if metric.unit == "%"}
+    for name, deviation in (spread or {}).items():
+        absolute[name] = max(absolute.get(name, ABSOLUTE), DEVIATIONS * deviation)
     left_out = frozenset() if exact else {metric.name for metric in AT_THE_END}
     numbers = [
         {name: value for name, value in part.items() if name not in left_out}

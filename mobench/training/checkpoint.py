@@ -2,27 +2,67 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 from pathlib import Path
+from pickle import PicklingError, UnpicklingError
 from typing import Any
 
 import numpy as np
 import torch
 
+from mobench.errors import MethodError, StorageError
+
 _ARRAY = "__ndarray__"
+_DIGEST_BYTES = hashlib.sha256().digest_size
 
 
-def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write `state` so that at every instant the file is either the old or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+class DamagedCheckpointError(ValueError):
+    """A file is not the checkpoint that was written."""
+
+
+def save_checkpoint(path: Path, state: dict[str, Any], *, verify: bool = False) -> None:
+    """Write `state` so that at every instant, also of a power cut, the file is either the old or the new one.
+
+    With `verify` the state is read again before it is written: what torch's safe loader refuses is found now,
+    and not when a run wants to resume.
+    """
+    buffer = io.BytesIO()
+    try:
+        torch.save(packed(state), buffer)
+        if verify:
+            buffer.seek(0)
+            torch.load(buffer, weights_only=True, map_location="cpu")
+    except (PicklingError, UnpicklingError, AttributeError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise MethodError(
+            "the state of this run cannot be kept in a checkpoint; state_dict may hold numbers, texts, tensors, "
+            f"arrays, lists and dicts of these: {reason}"
+        ) from error
+    content = buffer.getbuffer()
     partial = path.with_suffix(f".{os.getpid()}.part")
-    torch.save(packed(state), partial)
-    partial.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            file.write(hashlib.sha256(content).digest())
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise StorageError.of(path.parent, error) from error
+    finally:
+        _remove(partial)
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """Return the state that `save_checkpoint` wrote."""
-    state: dict[str, Any] = unpacked(torch.load(path, weights_only=True))
+    """Return the state that `save_checkpoint` wrote; raises `DamagedCheckpointError` for anything else."""
+    content = path.read_bytes()
+    digest, payload = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    if hashlib.sha256(payload).digest() != digest:
+        raise DamagedCheckpointError(f"{path} is not a whole checkpoint")
+    state: dict[str, Any] = unpacked(torch.load(io.BytesIO(payload), weights_only=True, map_location="cpu"))
     return state
 
 
@@ -46,3 +86,10 @@ def unpacked(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(unpacked(item) for item in value)
     return value
+
+
+def _remove(partial: Path) -> None:
+    try:
+        partial.unlink(missing_ok=True)
+    except OSError:  # the folder is gone or read-only; what stopped the writing is reported instead
+        return

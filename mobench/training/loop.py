@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,17 +20,20 @@ import torch
 
 from mobench.core.method import Matrix, Method, Step, Vector
 from mobench.core.outcome import Outcome
+from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
-from mobench.training.checkpoint import load_checkpoint, save_checkpoint
+from mobench.training.arithmetic import deterministic_algorithms
+from mobench.training.checkpoint import DamagedCheckpointError, load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
 from mobench.training.leaving import FIRST_LOOK, leaving
 from mobench.training.optimizer import Training
 from mobench.training.secondary_progress import secondary_progress, update_of
 from mobench.training.step import take_step
+from mobench.training.stopping import Stopped, ran_out_of_memory, stop_requested
 from mobench.training.workload import Stack, Workload, make_workload
 
 
@@ -94,7 +99,9 @@ class Group:
         streams = [Streams(spec.seed) for spec in specs]
         problems = [spec.build_problem() for spec in specs]
         self.training = Training(**first.run_training)
-        self.workload = make_workload(list(zip(problems, streams, strict=True)))
+        self.workload = make_workload(
+            list(zip(problems, streams, strict=True)), as_vector=self.training.element_by_element
+        )
         self.objectives = problems[0].objectives()
         self.members = []
         for index, spec in enumerate(specs):
@@ -107,6 +114,8 @@ class Group:
         self.seconds = 0.0
         self.progress = np.zeros(len(specs))
         self.progress_steps = 0
+        self.backward_passes_before = 0
+        """What was done before this process took the run over."""
         self.may_leave = False
         """Whether methods for which the others wait may leave the group."""
         self.looked_at, self.looked_seconds, self.next_look = 0, 0.0, FIRST_LOOK
@@ -128,7 +137,7 @@ class Group:
         observed = any(member.observes for member in self.members)
         per_epoch = self.workload.steps_per_epoch
         started = last_saved = time.perf_counter()
-        before = self.seconds
+        before, saved = self.seconds, False
         while self.iteration < self.total and (alive := self.alive):
             lr = self.training.lr_at(self.iteration, per_epoch)
             for parameters in self.optimizer.param_groups:
@@ -146,15 +155,19 @@ class Group:
                 alive[0].fail(error, self.iteration)
                 return
             self.iteration += 1
+            started += QUIET.pause()
             now = time.perf_counter()
             self.seconds = before + now - started
             if self.may_leave and self.iteration >= self.next_look:
                 self.let_slow_methods_leave()
             if self.training.epochs and self.iteration % per_epoch == 0:
                 self.finish_epoch(alive)
-            if checkpoint is not None and now - last_saved > checkpoint_seconds:
-                save_checkpoint(checkpoint, self.state_dict())
-                last_saved = time.perf_counter()
+            stop = stop_requested() and self.iteration < self.total
+            if checkpoint is not None and (stop or now - last_saved > checkpoint_seconds):
+                save_checkpoint(checkpoint, self.state_dict(), verify=not saved)
+                last_saved, saved = time.perf_counter(), True
+            if checkpoint is not None and stop:
+                raise Stopped
 
     def let_slow_methods_leave(self) -> None:
         """Let go of methods for which all others would wait, judged by the steps since the last look.
@@ -188,7 +201,9 @@ class Group:
                 if not finite:
                     self.refuse_non_finite_losses(step)
                 chosen = member.take(step)
-            except Exception as error:  # noqa: BLE001 - whatever a method raises costs its own run alone
+            except Exception as error:
+                if ran_out_of_memory(error):
+                    raise
                 member.fail(error, iteration)
                 continue
             if chosen is not None:
@@ -269,7 +284,9 @@ class Group:
                 if last := self.workload.final_sample(member.index):
                     member.history.add({"step": self.iteration, **last})
                 metrics |= self.workload.stationarity(member.index)
-            except Exception as error:  # noqa: BLE001 - as above
+            except Exception as error:
+                if ran_out_of_memory(error):
+                    raise
                 member.fail(error, self.iteration)
         if self.progress_steps and not member.by_direction:
             metrics["secondary_progress"] = float(self.progress[member.index]) / self.progress_steps
@@ -289,7 +306,7 @@ class Group:
                 "runs_in_lockstep": float(len(self.staying)),
                 **timings,
             },
-            backward_passes=self.workload.backward_passes(),
+            backward_passes=self.backward_passes_before + self.workload.backward_passes(),
             error=member.error,
             failed_at_step=member.failed_at,
             artifact=artifact,
@@ -303,16 +320,23 @@ class Group:
             "seconds": self.seconds,
             "progress": self.progress,
             "progress_steps": self.progress_steps,
+            "backward_passes": self.backward_passes_before + self.workload.backward_passes(),
             "parameters": [parameter.detach() for parameter in self.workload.parameters],
             "optimizer": self.optimizer.state_dict(),
             "workload": self.workload.state_dict(),
             "members": [member.state_dict() for member in self.members],
         }
 
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Say whether a state holds its parameters as this version does; if not, the run starts over."""
+        stored = [tensor.shape for tensor in state["parameters"]]
+        return stored == [parameter.shape for parameter in self.workload.parameters]
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         for name in ("iteration", "seconds", "progress", "progress_steps"):
             setattr(self, name, state[name])
+        self.backward_passes_before = state["backward_passes"]
         with torch.no_grad():
             for parameter, stored in zip(self.workload.parameters, state["parameters"], strict=True):
                 parameter.copy_(stored)
@@ -330,14 +354,23 @@ def train(
     With a `checkpoint` path the state is saved there every `checkpoint_seconds` (by default as often
     as this process's resources say), and a file found there is resumed from, bit-identically.
     """
-    group = _trained(specs, checkpoint, checkpoint_seconds, may_leave=False)
-    return [group.outcome(member) for member in group.members]
+    with _on_this_machine():
+        group = _trained(specs, checkpoint, checkpoint_seconds, may_leave=False)
+        return [group.outcome(member) for member in group.members]
 
 
 def train_group(specs: Sequence[RunSpec], checkpoint: Path | None = None) -> list[Outcome | None]:
     """Do as `train`, but let methods leave for which the others would wait; None stands for a run that left."""
-    group = _trained(specs, checkpoint, None, may_leave=True)
-    return [None if member.left else group.outcome(member) for member in group.members]
+    with _on_this_machine():
+        group = _trained(specs, checkpoint, None, may_leave=True)
+        return [None if member.left else group.outcome(member) for member in group.members]
+
+
+@contextmanager
+def _on_this_machine() -> Iterator[None]:
+    """Compute as this process's resources say, and let others who time something have quiet."""
+    with QUIET.training(), deterministic_algorithms(resources().deterministic):
+        yield
 
 
 def _trained(
@@ -345,9 +378,20 @@ def _trained(
 ) -> Group:
     group = Group(specs)
     if checkpoint is not None and checkpoint.exists():
-        state = load_checkpoint(checkpoint)
-        if state["ids"] == [spec.id for spec in specs]:
-            group.load_state_dict(state)
+        group = _resumed(group, checkpoint)
     group.may_leave = may_leave
     group.run(checkpoint, resources().checkpoint_seconds if checkpoint_seconds is None else checkpoint_seconds)
+    return group
+
+
+def _resumed(group: Group, checkpoint: Path) -> Group:
+    """Return the group where its checkpoint left it, or at its start if the file is damaged or of other runs."""
+    specs = [member.spec for member in group.members]
+    try:
+        state = load_checkpoint(checkpoint)
+        if state["ids"] == [spec.id for spec in specs] and group.fits(state):
+            group.load_state_dict(state)
+    except (DamagedCheckpointError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
+        warnings.warn(f"training starts anew: {checkpoint} cannot be used: {error}", RuntimeWarning, stacklevel=2)
+        return Group(specs)
     return group

@@ -19,7 +19,9 @@ from mobench.core.method import Matrix, Step, Vector
 from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
 from mobench.errors import MethodError
+from mobench.gradients.buckets import longest_bucket
 from mobench.gradients.gradient_rows import GradientRows
+from mobench.gradients.joint_parameters import join
 from mobench.solvers.stationarity import pareto_residual
 from mobench.training.step import Gradients
 
@@ -243,17 +245,41 @@ class TaskWorkload(Workload):
     size = 1
     fused = True
 
-    def __init__(self, problem: TaskProblem, task: Task, seed: int) -> None:
+    def __init__(self, problem: TaskProblem, task: Task, seed: int, *, as_vector: bool = True) -> None:
+        """Take a seeded task; `as_vector` says that the optimizer does not look at shapes."""
         self.task = task
         self.k = len(problem.objectives())
         self.lower_bounds = np.array([problem.lower_bounds(seed)])
         self.thresholds = [_thresholds(problem, seed)]
-        self.parameters = task.parameters
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
         self._batch: Any = None
-        self._rows = GradientRows(task.parameters, shared=task.shared_parameters, names=task.parameter_names)
+        self._rows = self._joined_rows(as_vector)
         self._held_out = self._rows.twin()
+
+    def _joined_rows(self, as_vector: bool) -> GradientRows:
+        """Move the parameters side by side, and let the optimizer take one vector if it is short enough.
+
+        In that vector a parameter that no loss depends on has a gradient of zeros instead of none.
+        """
+        task = self.task
+        self.parameters = task.parameters
+        vector = join(task.parameters) if len(task.parameters) > 1 else None
+        trained = (
+            vector is not None
+            and as_vector
+            and vector.numel() <= longest_bucket(vector.device)
+            and task.shared_parameters is None
+            and all(parameter.requires_grad for parameter in task.parameters)
+        )
+        if vector is not None and trained:
+            self.parameters = [vector.requires_grad_()]
+        return GradientRows(
+            task.parameters,
+            shared=task.shared_parameters,
+            names=task.parameter_names,
+            joint=vector if trained else None,
+        )
 
     def begin(self, iteration: int) -> Matrix:
         self._batch = next(self._batches)
@@ -329,11 +355,14 @@ def _thresholds(problem: Problem, seed: int) -> Vector | None:
     return None if stated is None else np.array(stated, dtype=np.float64)
 
 
-def make_workload(members: Sequence[tuple[Problem, Streams]]) -> Workload:
-    """Return the workload that trains the given seeded instances together."""
+def make_workload(members: Sequence[tuple[Problem, Streams]], *, as_vector: bool = True) -> Workload:
+    """Return the workload that trains the given seeded instances together.
+
+    `as_vector` says that the optimizer treats every number by itself, so that tensors may be joined.
+    """
     problem, streams = members[0]
     if isinstance(problem, VectorProblem):
         return VectorWorkload(type(problem), members)
     if not isinstance(problem, TaskProblem):
         raise MethodError(f"{problem.id} is neither a VectorProblem nor a TaskProblem")
-    return TaskWorkload(problem, problem.start(streams), streams.seed)
+    return TaskWorkload(problem, problem.start(streams), streams.seed, as_vector=as_vector)

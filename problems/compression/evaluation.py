@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from mobench.core.quiet import QUIET
 
 from . import networks
 from .data.images import Images
@@ -24,19 +26,31 @@ EVALUATION_BATCH = 256
 @torch.no_grad()
 def accuracy(model: nn.Module, images: Images) -> float:
     """Return the percentage of correctly classified images, in evaluation mode."""
-    model.eval()
-    correct = sum(int((model(batch).argmax(1) == labels).sum()) for batch, labels in images.batches(EVALUATION_BATCH))
+    correct: int = sum(hits(model, images).tolist())
     return 100.0 * correct / len(images)
+
+
+@torch.no_grad()
+def hits(model: nn.Module, images: Images) -> Tensor:
+    """Return the number of correctly classified images of each batch, on the device: they are read in one go."""
+    model.eval()
+    return torch.stack([(model(batch).argmax(1) == labels).sum() for batch, labels in images.batches(EVALUATION_BATCH)])
 
 
 @torch.no_grad()
 def cross_entropy(model: nn.Module, images: Images) -> float:
     """Return the mean cross-entropy, in evaluation mode."""
-    model.eval()
-    total = 0.0
-    for batch, labels in images.batches(EVALUATION_BATCH):
-        total += float(nn.functional.cross_entropy(model(batch).float(), labels, reduction="sum"))
+    total: float = sum(summed_losses(model, images).tolist())
     return total / len(images)
+
+
+@torch.no_grad()
+def summed_losses(model: nn.Module, images: Images) -> Tensor:
+    """Return the summed cross-entropy of each batch, on the device."""
+    model.eval()
+    batches = images.batches(EVALUATION_BATCH)
+    measure = nn.functional.cross_entropy
+    return torch.stack([measure(model(batch).float(), labels, reduction="sum") for batch, labels in batches])
 
 
 @dataclass(frozen=True)
@@ -130,10 +144,10 @@ def sparse_metrics(
 
 def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
     """Return the median CPU milliseconds of one image on one thread, dense, at every target and natively pruned."""
-    found = {"latency_ms": cpu_latency(pruner.model, pruner.input_shape).median_ms}
-    for pruned in pruner.each(targets):
-        found[f"latency_ms{pruned.end}"] = cpu_latency(pruned.model, pruner.input_shape).median_ms
-    return found
+    smaller = {pruned.end: pruned.model for pruned in pruner.each(targets)}
+    with QUIET.alone():
+        timed = {end: cpu_latency(model, pruner.input_shape) for end, model in {"": pruner.model, **smaller}.items()}
+    return {f"latency_ms{end}": latency.median_ms for end, latency in timed.items()}
 
 
 def _costs(model: nn.Module, input_shape: tuple[int, int, int], end: str) -> dict[str, float]:

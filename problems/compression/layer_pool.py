@@ -14,6 +14,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from mobench.core.device_path import as_on_cpu
+
 Result = TypeVar("Result")
 
 
@@ -23,7 +25,7 @@ def for_each_layer(function: Callable[[int, Tensor], Result], weights: Mapping[i
     They are as many as torch's threads, which the function itself is left one of.
     """
     threads = torch.get_num_threads()
-    if threads == 1 or any(weight.device.type != "cpu" for weight in weights.values()):
+    if threads == 1 or not all(as_on_cpu(weight.device) for weight in weights.values()):
         return [function(index, weight) for index, weight in weights.items()]
     largest_first = sorted(weights, key=lambda index: weights[index].numel(), reverse=True)
     torch.set_num_threads(1)

@@ -8,27 +8,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mobench.core.about import Formula
-from mobench.core.metric import Metric
+from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.operating_points import Bounds, Hypervolume
 from mobench.core.problem import Task, TaskProblem
 from mobench.core.registry import register
 from mobench.core.settings import Setting, choice, flag, integer, real
+from mobench.core.speed import speed_of
 from mobench.core.streams import Streams
 
 from .. import PAPER
 from .data import CLASSES, NAMES, SIZES
 from .metrics import native_metrics, pruned_metrics, sparse_metrics, trained_metrics
-from .networks import build, input_shape, names
+from .networks import build, input_shape, names, penalised
 from .volumes import loss_volume, pruned_volumes, sparse_volumes
 
 if TYPE_CHECKING:
     import torch
 
+COMPILING = Metric(
+    "compile_seconds",
+    "time to compile",
+    "s",
+    "min",
+    NON_NEGATIVE,
+    "seconds that torch.compile took before the first step",
+)
 PENALTIES = {"group-lasso": ("group-lasso",), "l1-nuclear": ("l1", "nuclear")}
 """The sets of secondary objectives."""
-
-SUSTAINED_FLOPS = {"cpu": 1e11, "cuda": 1.5e13}
-"""What an estimate of time assumes: one core of a current CPU, one data-centre GPU in float32."""
 
 
 @register
@@ -92,6 +98,7 @@ class Compression(TaskProblem):
     holdout: bool = flag(True, meaning="split validation images off the training set")
     fold: bool = flag(False, meaning="fold the constant output of removed filters into the next layer")
     precision: str = choice("float32", ("float32", "bf16"), meaning="bf16: forward pass in mixed precision")
+    compile: bool = flag(False, meaning="let torch.compile make the forward and backward pass", implicit=True)
 
     def objectives(self) -> tuple[str, ...]:
         return ("cross-entropy", *PENALTIES[self.penalty])
@@ -112,11 +119,13 @@ class Compression(TaskProblem):
 
     def metrics(self) -> tuple[Metric, ...]:
         sparse = sparse_metrics(self.holdout) if self.penalty == "l1-nuclear" else ()
+        compiling = (COMPILING,) if self.compile else ()
         return (
             *trained_metrics(self.objectives(), self.holdout),
             *pruned_metrics(self.holdout),
             *native_metrics(self.holdout),
             *sparse,
+            *compiling,
         )
 
     def recorded(self, measured: Mapping[str, float]) -> Mapping[str, float]:
@@ -140,15 +149,34 @@ class Compression(TaskProblem):
         return (train if self.holdout else train + held_out) // self.batch_size
 
     def seconds_per_step(self, device: str) -> float | None:
-        """Estimate from the network's FLOPs (a backward pass costs two forward passes); digits can be tried."""
+        """Estimate from the network's FLOPs and the layers of its nuclear norm; digits can be tried.
+
+        A backward pass costs two forward passes. A nuclear norm costs, for each layer of sides s ≤ l, a product with
+        2 s² l FLOPs, an eigen-decomposition of s rows, and as much as the first product for the subgradient.
+        """
         if self.dataset == "digits":
             return None
-        return 3 * self.batch_size * _flops(self.network, CLASSES[self.dataset]) / SUSTAINED_FLOPS[device]
+        speed = speed_of(device)
+        passes = 3 * self.batch_size * _flops(self.network, CLASSES[self.dataset]) / speed.convolution
+        if "nuclear" not in self.objectives():
+            return passes
+        sides = _sides(self.network, CLASSES[self.dataset])
+        return passes + sum(4 * s * s * longer / speed.product + speed.seconds_of_eigen(s) for s, longer in sides)
 
     def start(self, streams: Streams) -> Task:
         from .task import CompressionTask
 
         return CompressionTask(self, streams)
+
+
+@cache
+def _sides(network: str, classes: int) -> list[tuple[int, int]]:
+    """Return the shorter and the longer side of every penalised weight as a matrix."""
+    import torch
+
+    weights = [weight for _, weight in penalised(build(network, classes, torch.Generator()))]
+    shapes = [(len(weight), weight[0].numel()) for weight in weights]
+    return [(min(shape), max(shape)) for shape in shapes]
 
 
 @cache

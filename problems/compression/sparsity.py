@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from .penalties import filter_norms
-from .spectrum import as_matrix, singular_values
+from .filters import as_matrix, filter_norms
+from .spectrum import singular_values
 
 GROUP_THRESHOLD = 1e-4
 """An output filter of smaller norm counts as absent."""

@@ -8,15 +8,20 @@ W Wᵀ = U S² Uᵀ, so one symmetric eigen-decomposition gives everything that 
 The Gram matrix is taken in float64: squaring halves the number of digits, and 16 digits leave
 singular values correct down to about 1e-8 of the largest. Those below `RELATIVE_CUTOFF` are the
 rounding of float32 weights and count as zero.
+
+On a CPU one matrix is taken at a time. A device takes layers × rows × columns, weights of one shape at once,
+and nothing that is computed is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from mobench.core.device_path import as_on_cpu
 from mobench.errors import NonFiniteError
 
 RELATIVE_CUTOFF = 1e-6
@@ -27,35 +32,78 @@ _SAFE_AMPLIFICATION = 1e3
 
 _COLUMNS = 512
 _ROWS = 64
+_NUMBERS_ON_DEVICES = 2**22
+"""How many numbers are at a time copied to float64."""
+
+Multiplier = Callable[[Tensor], Tensor]
+"""The function h on singular values in float64."""
 
 
-def as_matrix(weight: Tensor) -> Tensor:
-    """Return a view of `weight` with one row per output filter.
+class Spectrum(NamedTuple):
+    """Singular values in ascending order (float64), those below the cutoff as zero, and the short side's basis U."""
 
-    A channels-last weight gives its columns in another order; singular values do not depend on it,
-    and a gradient written through the same view lands where it belongs.
-    """
-    if weight.ndim == 4 and not weight.is_contiguous():
-        weight = weight.permute(0, 2, 3, 1)
-    return weight.view(weight.shape[0], -1)
+    values: Tensor
+    basis: Tensor
+
+
+class Factor(NamedTuple):
+    """The map M ↦ L M, or M ↦ L R M where R is there; zero where L is not."""
+
+    left: Tensor | None
+    right: Tensor | None = None
+
+    def write(self, matrix: Tensor, out: Tensor) -> None:
+        """Write the map of `matrix`, or of layers of them, into `out`, which must not share memory with it."""
+        source, target = _short_side_first(matrix), _short_side_first(out)
+        if self.left is None:
+            target.zero_()
+        elif self.left.dtype == source.dtype:
+            torch.matmul(self.left, source if self.right is None else self.right @ source, out=target)
+        else:
+            for part in _parts(source):
+                block = source[..., part].double()
+                target[..., part] = self.left @ (block if self.right is None else self.right @ block)
 
 
 def _short_side_first(matrix: Tensor) -> Tensor:
-    return matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+    return matrix if matrix.shape[-2] <= matrix.shape[-1] else matrix.mT
+
+
+def _parts(matrix: Tensor) -> Iterator[slice]:
+    """Yield slices of columns that are few enough to be copied."""
+    columns = matrix.shape[-1]
+    width = _COLUMNS if as_on_cpu(matrix.device) else max(1, _NUMBERS_ON_DEVICES * columns // matrix.numel())
+    for start in range(0, columns, width):
+        yield slice(start, start + width)
 
 
 def _gram(matrix: Tensor) -> Tensor:
-    """Return the lower triangle of M Mᵀ in float64, block by block, without a float64 copy of M."""
-    rows, columns = matrix.shape
-    gram = torch.zeros(rows, rows, dtype=torch.float64, device=matrix.device)
-    for left in range(0, columns, _COLUMNS):
-        block = matrix[:, left : left + _COLUMNS].double()
+    """Return M Mᵀ in float64, its lower triangle at least, without a float64 copy of M."""
+    rows, columns = matrix.shape[-2:]
+    if not as_on_cpu(matrix.device):
+        return _gram_on_device(matrix)
+    gram = torch.zeros(rows, rows, dtype=torch.float64)
+    for part in _parts(matrix):
+        block = matrix[:, part].double()
         for top in range(0, rows, _ROWS):
             bottom = top + _ROWS
             gram[top:bottom, :bottom].addmm_(block[top:bottom], block[:bottom].T)
     if not bool(torch.isfinite(gram.diagonal().sum())):
-        raise NonFiniteError(f"a {rows}×{columns} weight matrix holds NaN or infinite entries; it has no spectrum")
+        raise _no_spectrum(rows, columns)
     return gram
+
+
+def _gram_on_device(matrix: Tensor) -> Tensor:
+    gram: Tensor | None = None
+    for part in _parts(matrix):
+        block = matrix[..., part].double()
+        gram = block @ block.mT if gram is None else gram + block @ block.mT
+    assert gram is not None
+    return gram
+
+
+def _no_spectrum(rows: int, columns: int) -> NonFiniteError:
+    return NonFiniteError(f"a {rows}×{columns} weight matrix holds NaN or infinite entries; it has no spectrum")
 
 
 def singular_values(matrix: Tensor) -> Tensor:
@@ -63,41 +111,42 @@ def singular_values(matrix: Tensor) -> Tensor:
     return _from_eigenvalues(torch.linalg.eigvalsh(_gram(_short_side_first(matrix))))
 
 
+def without_rounding(values: Tensor) -> Tensor:
+    """Return ascending singular values with those below the cutoff as zero."""
+    return torch.where(values > RELATIVE_CUTOFF * values[..., -1:], values, 0.0)
+
+
 def _from_eigenvalues(eigenvalues: Tensor) -> Tensor:
-    values = eigenvalues.clamp_min(0.0).sqrt()
-    return torch.where(values > RELATIVE_CUTOFF * values[-1], values, 0.0)
+    return without_rounding(eigenvalues.clamp_min(0.0).sqrt())
 
 
-def spectral_map(matrix: Tensor, multiplier: Callable[[Tensor], Tensor], out: Tensor) -> Tensor:
-    """Write U diag(h(σ) σ) Vᵀ into `out`, which must not share memory with `matrix`, and return σ.
+def decompose(matrix: Tensor) -> Spectrum:
+    """Return the spectrum of a matrix, or of each of several."""
+    try:
+        eigenvalues, basis = torch.linalg.eigh(_gram(_short_side_first(matrix)))
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+        raise _no_spectrum(*matrix.shape[-2:]) from None
+    return Spectrum(_from_eigenvalues(eigenvalues), basis)
 
-    `multiplier` is h on the singular values (float64, ascending); h = 0 is imposed where σ = 0.
+
+def spectral_factor(spectrum: Spectrum, multiplier: Multiplier, dtype: torch.dtype) -> Factor:
+    """Return the map M ↦ U h(S) Uᵀ M, with h = 0 where σ = 0.
+
+    On a CPU it is in `dtype` if the products keep enough digits, and through the columns with h ≠ 0 alone if
+    those are few. Elsewhere one would have to wait for the numbers that decide it, and it is in float64.
     """
-    source, target = _short_side_first(matrix), _short_side_first(out)
-    eigenvalues, basis = torch.linalg.eigh(_gram(source))
-    values = _from_eigenvalues(eigenvalues)
+    values, basis = spectrum
     kept = values > 0
     factors = torch.where(kept, multiplier(torch.where(kept, values, 1.0)), 0.0)
-    if not bool(factors.any()):
-        target.zero_()
-        return values
-    amplification = float(factors.max() * values.max() / (factors * values).max())
-    if amplification > _SAFE_AMPLIFICATION:
-        product = _product(basis, factors)
-        for start in range(0, source.shape[1], _COLUMNS):
-            block = source[:, start : start + _COLUMNS].double()
-            target[:, start : start + _COLUMNS] = product(block, torch.empty_like(block))
-    else:
-        _product(basis.to(source.dtype), factors.to(source.dtype))(source, target)
-    return values
-
-
-def _product(basis: Tensor, factors: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the map M ↦ B diag(h) Bᵀ M, through the columns of B with h ≠ 0 alone if those are few."""
+    if not as_on_cpu(values.device):
+        return Factor((basis * factors.unsqueeze(-2)) @ basis.mT)
+    highest = (factors * values).max().item()
+    if highest == 0.0:
+        return Factor(None)
+    if (factors.max() * values.max()).item() <= _SAFE_AMPLIFICATION * highest:
+        basis, factors = basis.to(dtype), factors.to(dtype)
     used = factors != 0
     if 2 * int(used.sum()) < len(factors):
         part = basis[:, used]
-        scaled = part * factors[used]
-        return lambda source, out: torch.mm(scaled, part.T @ source, out=out)
-    whole = (basis * factors) @ basis.T
-    return lambda source, out: torch.mm(whole, source, out=out)
+        return Factor(part * factors[used], part.T)
+    return Factor((basis * factors) @ basis.T)

@@ -107,3 +107,23 @@ def test_a_manifest_from_before_experiments_is_divided_by_its_records(folder, tm
     own, other = mobench("results", f"results={tmp_path}", cwd=tmp_path).split("Two wells in the plane")[1:]
     assert "21 of 22 planned" in own and DIFFERS not in own
     assert "3 of 3 planned" in other and DIFFERS in " ".join(other.split())
+
+
+def test_runs_are_listed_with_ids_that_show_takes_and_tables_are_sorted(folder):
+    lines = mobench("results", "results=out", "view=runs", cwd=folder).splitlines()
+    id_ = lines[1].split()[0]
+    assert f"run {id_}: done" in mobench("show", id_, "results=out", cwd=folder)
+    table = mobench("results", "results=out", cwd=folder).partition("method ")[2].splitlines()[1:8]
+    volumes = [float(line.split()[4]) for line in table]
+    assert volumes == sorted(volumes, reverse=True) and len(volumes) == 7
+
+
+def test_one_method_and_all_parameters_can_be_listed(tmp_path):
+    one = mobench("list", "method", "pcd", cwd=tmp_path)
+    assert one.startswith("pcd ") and "tau = " in one and "mgda" not in one
+    assert mobench("list", "methods", "only=pcd", cwd=tmp_path) == one
+    parameters = mobench("list", "params", cwd=tmp_path).splitlines()
+    assert any(line.startswith("methods.pcd.tau=") for line in parameters)
+    assert any(line.startswith("training.lr=0.001 ") for line in parameters)
+    (found,) = json.loads(mobench("list", "problem", "two-wells", "--json", cwd=tmp_path))
+    assert found["id"] == "two-wells@1"

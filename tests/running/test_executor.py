@@ -6,18 +6,21 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from mobench.core.outcome import Outcome
+from mobench.core.registry import file_digest
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
+from mobench.running import worker_process
 from mobench.running.events import Event, Finished, Split, Started, Tally
 from mobench.running.executor import execute
-from mobench.running.worker_slot import WorkerStartError
 from mobench.store.folder import Store
+from mobench.store.record import SharedProcess
 from tests.running import trainers
 from tests.running.trainers import spec, specs
 
@@ -164,7 +167,7 @@ def wrong_count(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outco
 
 @pytest.mark.parametrize("jobs", [HERE, WORKERS])
 def test_an_error_of_the_engine_stops_everything_and_blames_no_run(store: Store, jobs: int) -> None:
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises((ValueError, RuntimeError), match="zip"):
         execute([[spec(0)], [spec(1)]], store, jobs=jobs, train=wrong_count)
     assert outcomes(store) == {}
 
@@ -185,11 +188,17 @@ def test_training_has_one_thread(store: Store, jobs: int) -> None:
     assert outcomes(store)[0].metrics["threads"] == 1.0
 
 
-def test_plugins_are_loaded_in_workers(store: Store, tmp_path: Path) -> None:
+def test_a_plugin_is_loaded_where_its_own_runs_train_and_nowhere_else(store: Store, tmp_path: Path) -> None:
     plugin = tmp_path / "waved_through.py"
     plugin.write_text("")
-    execute([[spec(0)]], store, jobs=1, plugins=[str(plugin)], train=report_plugin)
-    assert outcomes(store)[0].metrics["loaded"] == 1.0
+    foreign = replace(spec(1), sources={"method": file_digest(plugin)})
+    groups = [[foreign], [spec(0)], [replace(foreign, seed=2)], [spec(3)], [spec(4)]]
+    execute(groups, store, jobs=1, plugins=[str(plugin)], train=report_plugin)
+    loaded = {seed: found.metrics["loaded"] for seed, found in outcomes(store).items()}
+    assert loaded == {0: 0.0, 1: 1.0, 2: 1.0, 3: 0.0, 4: 0.0}
+    shared = {record.spec.seed: record.shared for record in store.records()}
+    assert shared[1] == shared[2] == SharedProcess(sources=(file_digest(plugin),))
+    assert shared[0] == shared[3] == SharedProcess() and shared[4] == SharedProcess(before=("actor@1",))
 
 
 def report_plugin(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outcome]:
@@ -208,11 +217,14 @@ def test_workers_have_the_variables_of_this_moment(store: Store, monkeypatch: py
     assert [outcomes(store)[seed].metrics["variable"] for seed in range(2)] == [0.0, 1.0]
 
 
-def test_workers_that_cannot_start_are_an_error_and_blame_no_run(store: Store, tmp_path: Path) -> None:
-    plugin = tmp_path / "deadly.py"
-    plugin.write_text("import multiprocessing, os\nif multiprocessing.parent_process() is not None:\n    os._exit(3)\n")
-    with pytest.raises(WorkerStartError, match="die before they begin"):
-        execute([[spec(0)]], store, jobs=1, plugins=[str(plugin)], train=trainers.train)
+def die_at_once(*arguments: object) -> None:
+    os._exit(3)
+
+
+def test_workers_that_cannot_start_are_an_error_and_blame_no_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "serve", die_at_once)
+    with pytest.raises(worker_process.WorkerStartError, match="die before they begin"):
+        execute([[spec(0)]], store, jobs=1, train=trainers.train)
     assert outcomes(store) == {}
 
 

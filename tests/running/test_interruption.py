@@ -162,7 +162,15 @@ def interruptible() -> Iterator[None]:
 def test_a_signal_stops_training_in_this_process(store: Store, number: signal.Signals) -> None:
     groups = [[spec(0)], [spec(1, "kill", signal=int(number))], [spec(2)]]
     tally = execute(groups, store, jobs=0, train=trainers.train)
-    assert (tally.done, tally.failed, tally.interrupted, tally.signal) == (1, 0, True, number)
+    assert (tally.done, tally.failed, tally.interrupted, tally.signal) == (2, 0, True, number)
+    assert {record.spec.seed for record in store.records()} == {0, 1}  # the one under way was finished
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_second_signal_stops_training_in_this_process_at_once(store: Store) -> None:
+    groups = [[spec(0)], [spec(1, "kill", signal=int(signal.SIGINT), times=2)], [spec(2)]]
+    tally = execute(groups, store, jobs=0, train=trainers.train)
+    assert (tally.done, tally.failed, tally.interrupted) == (1, 0, True)
     assert [record.spec.seed for record in store.records()] == [0]
 
 
@@ -180,12 +188,13 @@ def test_kill_9_at_random_instants_while_records_are_written(
     assert 0 < stored(store) < 2000
 
 
-def test_only_the_first_signal_counts_and_handlers_are_put_back() -> None:
+def test_the_first_signal_asks_the_second_insists_and_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interruption() as interruption:
         signal.raise_signal(signal.SIGTERM)
-        signal.raise_signal(signal.SIGINT)
-        assert interruption.signal == signal.SIGTERM
+        assert interruption.signal == signal.SIGTERM and not interruption.insisted
+        signal.raise_signal(signal.SIGHUP)
+        assert interruption.signal == signal.SIGTERM and interruption.insisted
         with pytest.raises(KeyboardInterrupt), interruption.immediate():
             raise AssertionError("never reached")
     assert signal.getsignal(signal.SIGTERM) == before

@@ -9,8 +9,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mobench.store.folder import Store
@@ -67,6 +69,14 @@ def test_two_drivers_share_the_work(store: Store, drivers: Callable[..., subproc
     assert len(files(store)) == COUNT and not leftovers(store)
 
 
+def send_to_all_of(driver: subprocess.Popen[str], number: signal.Signals) -> None:
+    """Send a signal to a driver and its workers, which have sessions of their own."""
+    process = psutil.Process(driver.pid)
+    for each in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            each.send_signal(number)
+
+
 def test_a_driver_stopped_past_its_lease_overwrites_nothing(
     store: Store, drivers: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -75,12 +85,12 @@ def test_a_driver_stopped_past_its_lease_overwrites_nothing(
     under_way: set[str] = set()
 
     def is_stopped_in_a_run() -> bool:
-        os.killpg(stopped.pid, signal.SIGSTOP)
+        send_to_all_of(stopped, signal.SIGSTOP)
         stored = {str(record.spec.seed) for record in store.records()}
         under_way.update({seed for _, seed, _ in log(store)} - stored)
         if len(stored) < 4 or not under_way:
             under_way.clear()
-            os.killpg(stopped.pid, signal.SIGCONT)
+            send_to_all_of(stopped, signal.SIGCONT)
             return False
         return True
 
@@ -89,7 +99,7 @@ def test_a_driver_stopped_past_its_lease_overwrites_nothing(
     assert other.communicate(timeout=120)[0] == f"done={COUNT} failed=0\n"
     whole = files(store)
     assert len(whole) == COUNT
-    os.killpg(stopped.pid, signal.SIGCONT)
+    send_to_all_of(stopped, signal.SIGCONT)
     assert stopped.communicate(timeout=120)[0] == f"done={COUNT} failed=0\n"
     assert files(store) == whole and not leftovers(store)
     trained = Counter(seed for _, seed, word in log(store) if word == "begin")

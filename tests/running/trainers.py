@@ -48,7 +48,8 @@ def _act(run: RunSpec, checkpoint: Path | None) -> Outcome:
     if act == "exit":
         os._exit(settings["code"])
     if act == "kill":
-        os.kill(os.getpid(), settings["signal"])
+        for _ in range(settings.get("times", 1)):
+            os.kill(os.getpid(), settings["signal"])
     if act == "segfault":
         ctypes.string_at(0)
     if act == "sleep":

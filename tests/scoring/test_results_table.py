@@ -90,12 +90,15 @@ def row(record: RunRecord) -> dict[str, Any]:
 
 
 def test_the_table_is_that_of_the_runs_one_by_one() -> None:
-    records = some_records()
+    records = [RunRecord.decode(record.encode()) for record in some_records()]
     expected = pd.DataFrame([row(record) for record in records])
+    nothing = [name for name in expected if name != "error" and expected[name].isna().all()]
+    expected = expected.astype(dict.fromkeys([*nothing, "failed_at_step"], float))
     texts = [name for name, kind in expected.dtypes.items() if isinstance(kind, pd.StringDtype)]
     expected = expected.astype(dict.fromkeys(texts, object))
     expected = expected.sort_values(["problem", "method", "seed", "id"], ignore_index=True)
-    assert_frame_equal(results_table(iter(records)), expected)
+    found = results_table(iter(records))
+    assert_frame_equal(found, expected, check_like=True)
     assert results_table([]).empty
 
 

@@ -11,7 +11,7 @@ from mobench.core.outcome import Outcome
 from mobench.errors import UserError
 from mobench.submissions import findings, parse_bundle
 from mobench.submissions.collecting import plugin_files
-from mobench.submissions.rerun import CHEAP_SECONDS, differences, draw, rerun, same_setup
+from mobench.submissions.rerun import CHEAP_SECONDS, differences, draw, rerun, same_setup, seed_spread
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 
@@ -119,6 +119,38 @@ def test_the_setup_is_versions_processor_and_device(bundle):
     assert same_setup(here, replace(here, code=None))
     assert not same_setup(here, replace(here, versions={**here.versions, "numpy": "0"}))
     assert not same_setup(here, replace(here, hardware={**here.hardware, "cpu": "another"}))
+
+
+def test_on_a_gpu_bits_must_agree_only_with_deterministic_algorithms(bundle):
+    here = bundle.records[0].environment
+
+    def gpu(deterministic):
+        return replace(here, hardware={**here.hardware, "device": "cuda (Some GPU)", "deterministic": deterministic})
+
+    assert same_setup(gpu(True), gpu(True))
+    assert not same_setup(gpu(False), gpu(False)) and not same_setup(gpu(True), gpu(False))
+    other = replace(here, hardware={**here.hardware, "channels_last": False})
+    earlier = replace(here, hardware={key: value for key, value in here.hardware.items() if key != "channels_last"})
+    assert same_setup(here, here) and not same_setup(here, other) and same_setup(earlier, other)
+
+
+def test_a_repeated_run_on_a_gpu_may_differ_like_another_seed(bundle):
+    first = bundle.records[0]
+    gpu = replace(first.environment, hardware={**first.environment.hardware, "device": "cuda (Some GPU)"})
+    runs = [
+        replace(first, spec=replace(first.spec, seed=seed), outcome=Outcome("done", metrics={"x": x}), environment=gpu)
+        for seed, x in enumerate((1.0, 2.0, 3.0))
+    ]
+    spread = seed_spread(runs, runs[0])
+    assert spread == {"x": 1.0}
+    near, far = (replace(runs[0], outcome=Outcome("done", metrics={"x": x})) for x in (3.9, 4.2))
+    assert differences(runs[0], near, {}, spread, exact=False) == []
+    assert differences(runs[0], near, {}, {}, exact=False) != []
+    assert differences(runs[0], far, {}, spread, exact=False) != []
+    assert seed_spread(runs[:2], runs[0]) == {}, "two seeds say too little"
+    assert seed_spread([replace(run, environment=first.environment) for run in runs], first) == {}, (
+        "a CPU repeats itself"
+    )
 
 
 def test_without_the_plugin_nothing_is_repeated_and_that_is_said(bundle):

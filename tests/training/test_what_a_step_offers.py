@@ -11,7 +11,7 @@ import torch
 import mobench
 from mobench.core.method import Method, Step
 from mobench.core.spec import RunSpec
-from mobench.errors import UserError
+from mobench.errors import MethodError, UserError
 from mobench.training.loop import train
 from tests.training.small_methods import HalfSquare, batch, jacobian, small_network, two_losses
 from tests.training.test_loop import Regression, RegressionTask, own_plugins, spec  # noqa: F401
@@ -167,3 +167,24 @@ def test_a_problem_can_name_its_parameters(monkeypatch) -> None:
     monkeypatch.setattr(RegressionTask, "parameter_names", ("in", "in bias", "out", "out bias"))
     train([spec(steps=1)])
     assert [*method.read[0][0]] == ["in", "in bias", "out", "out bias"]
+
+
+@pytest.mark.parametrize("name", ["losses", "weights", "gradient_norms", "point", "step"])
+def test_a_method_cannot_write_its_own_curves(name: str) -> None:
+    losses, gram = np.array([1.0, 2.0]), np.eye(2)
+
+    class Source:
+        def gram(self) -> np.ndarray:
+            return gram
+
+        def gradients(self) -> torch.Tensor:
+            return torch.eye(2)
+
+    step = Step(losses, Source())
+    with pytest.raises(MethodError, match=f"{name}=.*the benchmark measures this curve"):
+        step.note(**{name: np.zeros(2)})
+    step.note(multipliers=np.zeros(2))
+    for array in (step.losses, step.gram):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+    assert losses.tolist() == [1.0, 2.0] and gram.tolist() == [[1.0, 0.0], [0.0, 1.0]]

@@ -99,8 +99,8 @@ def _digits(k: int) -> tuple[CompressionTask, torch.optim.Optimizer]:
 
 
 def _workload(k: int) -> tuple[TaskWorkload, torch.optim.Optimizer]:
-    task, optimizer = _digits(k)
-    return TaskWorkload(_problem(k), task, 0), optimizer
+    workload = TaskWorkload(_problem(k), CompressionTask(_problem(k), Streams(0)), 0)
+    return workload, Training(optimizer="adam", lr=1e-3).build(workload.parameters, fused=workload.fused)
 
 
 def _problem(k: int) -> Compression:

@@ -9,6 +9,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from mobench.core.quiet import QUIET
+
 Batch = tuple[Tensor, Tensor]
 """Normalised float32 images (batch × channels × height × width) and their int64 labels."""
 
@@ -43,9 +45,13 @@ class Images:
         return pixels.to(torch.float32).sub_(mean).mul_(reciprocal)
 
     def batches(self, size: int) -> Iterator[Batch]:
-        """Yield all images once, in order, for evaluation; the last batch may be smaller."""
+        """Yield all images once, in order, for evaluation; the last batch may be smaller.
+
+        Between batches others may have the machine for themselves.
+        """
         for start in range(0, len(self), size):
             batch = slice(start, start + size)
+            QUIET.pause()
             yield self.normalise(self.pixels[batch]), self.labels[batch]
 
     @cached_property

@@ -17,7 +17,7 @@ from torch import nn
 
 from mobench.errors import UserError
 
-from ..penalties import filter_norms
+from ..filters import filter_norms
 from .structure import OUTPUT, PrunableLayer, Structure, is_depthwise
 
 

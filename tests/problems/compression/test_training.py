@@ -14,10 +14,10 @@ from torch import Tensor
 from mobench.core.outcome import Outcome
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
-from mobench.problems.compression import proximal
 from mobench.problems.compression.export_run import rebuilt
 from mobench.problems.compression.networks import penalised
-from mobench.problems.compression.task import CompressionTask
+from mobench.problems.compression.penalties import proximal_step
+from mobench.problems.compression.task import KINDS, CompressionTask
 from mobench.running.executor import execute
 from mobench.store.folder import Store
 from mobench.training.loop import Group, Member, train
@@ -70,10 +70,10 @@ def test_a_proximal_step_follows_the_update_with_threshold_lambda_times_lr(penal
     training = few_steps(1, lr=0.1, schedule="constant")
     off, on = (spec(penalty=penalty, prox=strength, training=training) for strength in (0.0, 2.0))
     before, after = (penalised_weights(run, trained(run)) for run in (off, on))
-    names = off.build_problem().objectives()[1:]
+    kinds = off.build_problem().objectives()[1:]
     for name, contiguous in before.items():
         weight = contiguous.to(memory_format=torch.channels_last)  # norms are summed in the order of training
-        proximal.proximal_step([weight], names, 2.0 * 0.1)
+        proximal_step([KINDS[kind]([weight], [0]) for kind in kinds], 2.0 * 0.1)
         assert torch.equal(weight, after[name])
 
 
@@ -154,12 +154,11 @@ def test_channels_last_is_the_same_training_up_to_rounding() -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on the CPU")
 def test_a_compiled_network_trains_the_same() -> None:
-    run = spec("famo", training=few_steps(2))
-    eager = trained(run)
-    with machine(compile=True):
-        task = CompressionTask(run.build_problem(), Streams(0))
-        assert task.forward is not task.model
-        compiled = trained(run)
+    run, again = (spec("famo", training=few_steps(2), **more) for more in ({}, {"compile": True}))
+    assert run.id != again.id and "compile" not in run.problem_settings
+    eager, compiled = trained(run), trained(again)
+    assert compiled.timings["compile_seconds"] > 0 and "compile_seconds" not in eager.timings
+    assert compiled.metrics.keys() == eager.metrics.keys()
     assert np.array(compiled.history["losses"]) == pytest.approx(np.array(eager.history["losses"]), rel=1e-5)
     assert compiled.artifact.keys() == eager.artifact.keys()
 

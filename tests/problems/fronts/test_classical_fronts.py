@@ -149,3 +149,13 @@ def test_every_problem_has_references():
     for kind in KINDS.values():
         volumes = find_problem(kind.id)().reference_volumes(10**6)
         assert len(volumes) == len(ALGORITHMS) and all(0.0 <= volume <= 1.0 for volume in volumes.values())
+
+
+def test_gradients_that_all_but_vanish_leave_aligned_mtl_finite():
+    problem = KINDS["dtlz4"]()
+    constants = batched(problem, 1)
+    rows = problem.gradients(problem.initial(problem.constants(Streams(0)), Streams(0))[None], constants, 0)[0].numpy()
+    lengths = np.linalg.norm(rows, axis=1)
+    assert 0.0 < lengths.min() < 1e-30 * lengths.max(), "the hundredth power of a small number"
+    training = Training(optimizer="sgd", lr=0.01, steps=2).configuration()
+    assert train([RunSpec.of(problem, find_method("alignedmtl")(), training, 0)])[0].status == "done"

@@ -14,7 +14,7 @@ from torch import nn
 from mobench.errors import UserError
 from mobench.problems.compression.networks import build, input_shape, names, penalised
 
-NAMES = ("densenet-121", "digits-cnn", "inception", "mobilenet-v2", "resnet-34", "resnet-narrow")
+NAMES = ("densenet-121", "digits-cnn", "inception", "mobilenet-v2", "resnet-18", "resnet-34", "resnet-narrow")
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -94,6 +94,7 @@ def test_a_training_step_draws_nothing_and_reaches_every_weight(name: str) -> No
 @pytest.mark.parametrize(
     ("name", "groups"),
     [
+        ("resnet-18", 3_904),
         ("resnet-34", 7_616),
         ("densenet-121", 10_176),
         ("inception", 1_984),
@@ -109,6 +110,7 @@ def test_number_of_filter_groups(name: str, groups: int) -> None:
 @pytest.mark.parametrize(
     ("name", "left_out"),
     [
+        ("resnet-18", {f"layer{stage}.0.downsample.0" for stage in (2, 3, 4)}),
         ("resnet-34", {f"layer{stage}.0.downsample.0" for stage in (2, 3, 4)}),
         ("densenet-121", {"features.conv0"}),
         ("inception", set()),

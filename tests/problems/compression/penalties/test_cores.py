@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mobench.errors import NonFiniteError
 from mobench.problems.compression.layer_pool import for_each_layer
-from mobench.problems.compression.penalties import Nuclear
+from mobench.problems.compression.nuclear import Nuclear
 
 
 @pytest.fixture(params=[1, 2, 3])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from mobench.errors import NonFiniteError
-from mobench.problems.compression.penalties import L1, GroupLasso, Nuclear, Penalty
+from mobench.problems.compression.nuclear import Nuclear
+from mobench.problems.compression.penalties import L1, GroupLasso, Penalty
 from tests.problems.compression.penalties.weights import polar_factor, random_weights, with_singular_values
 
 PENALISED = [0, 1, 2]

@@ -1,0 +1,1 @@
+"""Executors: where jobs are done. One module each, found because it is there."""

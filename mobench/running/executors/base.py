@@ -1,0 +1,106 @@
+"""What an executor is: it takes jobs, tells what came of them, and stops when asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, ClassVar
+
+from mobench.core.settings import Configurable
+from mobench.errors import UserError
+
+if TYPE_CHECKING:
+    from mobench.running.interruption import Interruption
+    from mobench.running.job import Job, Result
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a job may use."""
+
+    seconds: float | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Share:
+    """What part of the machines the jobs may use at once."""
+
+    jobs: int | None = None
+    """How many at once; None: as many as the devices carry."""
+    gpus: str = "auto"
+    """`auto`, `none`, or positions of CUDA devices, divided by commas."""
+    jobs_per_gpu: int = 1
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What holds for all jobs of an execution."""
+
+    limits: Limits = field(default_factory=Limits)
+    share: Share = field(default_factory=Share)
+    interruption: Interruption | None = None
+
+
+class Executor(Configurable, ABC):
+    """A place for jobs. Its settings are written `NAME.SETTING=VALUE` on the command line."""
+
+    name: ClassVar[str] = ""
+    meaning: ClassVar[str] = ""
+    in_this_process: ClassVar[bool] = False
+    """Whether foreign code runs in the scheduling process."""
+
+    @classmethod
+    def label(cls) -> str:
+        return cls.name
+
+    @abstractmethod
+    def open(self, setup: Setup) -> None:
+        """Prepare for jobs; raise `UserError` where that is not possible here."""
+
+    @abstractmethod
+    def capacity(self, share: Share) -> int:
+        """Return how many jobs can be under way at once; may be asked before `open`."""
+
+    @abstractmethod
+    def has_room(self, alone: bool = False) -> bool:
+        """Say whether a job can begin now; `alone`: with nothing else on its device."""
+
+    @abstractmethod
+    def submit(self, job: Job) -> None:
+        """Begin a job. To be called only where there is room."""
+
+    @abstractmethod
+    def poll(self, seconds: float) -> list[tuple[Job, Result]]:
+        """Wait for at most `seconds` for results, and return those that have arrived."""
+
+    @abstractmethod
+    def ask_to_stop(self) -> None:
+        """Ask all jobs under way to save their state and to stop; their results are still to be polled."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop everything at once; records are atomic, so nothing can break."""
+
+
+@cache
+def executors() -> Mapping[str, type[Executor]]:
+    """Return every executor by name: whatever a module of this package defines."""
+    found = {}
+    package = import_module("mobench.running.executors")
+    for module in iter_modules(package.__path__):
+        for value in vars(import_module(f"{package.__name__}.{module.name}")).values():
+            if isinstance(value, type) and issubclass(value, Executor) and value.name:
+                found[value.name] = value
+    return dict(sorted(found.items()))
+
+
+def needs_package(executor: str, package: str, error: ImportError) -> UserError:
+    """Build the error for an executor whose extra is not installed."""
+    return UserError(
+        f"executor={executor} needs the package {package}: pip install 'mobench[{executor}]' ({error.msg})"
+    )

@@ -1,0 +1,165 @@
+"""Jobs in worker processes of this machine, each at its place: a core, or a share of a GPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mobench.running.executors.base import Executor, Setup, Share
+from mobench.running.executors.here import too_slow
+
+if TYPE_CHECKING:
+    from mobench.running.job import Job, Result
+    from mobench.running.machine import Place
+    from mobench.running.worker_process import Death, WorkerProcess
+
+WATCH_SECONDS = 0.1
+"""How often the memory of workers is looked at."""
+
+
+class Local(Executor):
+    """Worker processes of this machine."""
+
+    name = "local"
+    meaning = "worker processes of this machine"
+    _slots: Sequence[Slot] = ()
+
+    def open(self, setup: Setup) -> None:
+        self._slots = [Slot(place, setup) for place in _places(setup.share)]
+        self._slots[0].prepare()  # waits until torch is loaded
+
+    def capacity(self, share: Share) -> int:
+        return len(_places(share))
+
+    def has_room(self, alone: bool = False) -> bool:
+        return self._free_slot(alone) is not None
+
+    def submit(self, job: Job) -> None:
+        slot = self._free_slot(job.alone)
+        assert slot is not None
+        slot.begin(job)
+
+    def poll(self, seconds: float) -> list[tuple[Job, Result]]:
+        from multiprocessing import connection
+
+        deadline = time.monotonic() + seconds
+        while True:
+            busy = [slot for slot in self._slots if slot.job is not None]
+            found = [(job, result) for slot in busy if (job := slot.job) and (result := slot.result()) is not None]
+            left = deadline - time.monotonic()
+            if found or left <= 0 or not busy:
+                return found
+            connection.wait([item for slot in busy for item in slot.waitables], min(left, WATCH_SECONDS))
+
+    def ask_to_stop(self) -> None:
+        for slot in self._slots:
+            slot.ask_to_stop()
+
+    def close(self) -> None:
+        for slot in self._slots:
+            slot.stop()
+
+    def _free_slot(self, alone: bool) -> Slot | None:
+        """Return a place for a job; next to a job that is to be alone on its device there is none."""
+        for slot in self._slots:
+            beside = [other.job for other in self._slots if other.place == slot.place and other.job is not None]
+            if slot.job is None and not (alone and beside) and not any(job.alone for job in beside):
+                return slot
+        return None
+
+
+def _places(share: Share) -> list[Place]:
+    from mobench.core.resources import resources
+    from mobench.running.machine import places, usable_cores, visible_devices
+
+    return places(share, visible_devices(resources().device, share.gpus), usable_cores())
+
+
+class Slot:
+    """A place, the worker process there, and its job."""
+
+    def __init__(self, place: Place, setup: Setup) -> None:
+        self.place = place
+        self.job: Job | None = None
+        self._limits = setup.limits
+        self._worker: WorkerProcess | None = None
+        self._looked = 0.0
+
+    @property
+    def waitables(self) -> list[Any]:
+        """What becomes ready when there may be a result."""
+        return [] if self._worker is None else self._worker.waitables
+
+    def prepare(self) -> WorkerProcess:
+        """Start the worker process unless there is one."""
+        from mobench.running.worker_process import WorkerProcess
+
+        if self._worker is None:
+            self._worker = WorkerProcess(self.place.variables)
+        return self._worker
+
+    def begin(self, job: Job) -> None:
+        """Begin a job, foreign code always in a process of its own."""
+        if job.foreign and self.prepare().used:
+            self.stop()
+        worker = self.prepare()
+        self.job = job
+        worker.submit(job)
+
+    def result(self) -> Result | None:
+        """Return what came of the job, None while it goes on."""
+        from mobench.running.worker_main import Raised
+        from mobench.running.worker_process import Death
+
+        assert self._worker is not None and self.job is not None
+        answer: Result | Death | Raised | None = self._worker.poll()
+        if isinstance(answer, Raised):
+            raise RuntimeError(f"a worker process failed outside of training:\n{answer.trace}")
+        if isinstance(answer, Death):
+            answer = self._autopsy(answer)
+        elif answer is None:
+            answer = self._exceeded()
+        elif not self.job.foreign:
+            self.job = None
+            return answer
+        if answer is not None:
+            self.stop()
+        return answer
+
+    def ask_to_stop(self) -> None:
+        """Ask the worker to save its state and to stop."""
+        if self._worker is not None and self.job is not None:
+            self._worker.ask_to_stop()
+
+    def stop(self) -> None:
+        """Kill the worker and, after foreign code, whatever that left behind."""
+        if self._worker is not None:
+            self._worker.kill(everything=self.job is not None and self.job.foreign)
+        self._worker = self.job = None
+
+    def _exceeded(self) -> Result | None:
+        """Return the loss of a job that takes too long or too much memory."""
+        from mobench.running.job import Lost
+
+        assert self._worker is not None
+        limits, worker = self._limits, self._worker
+        if limits.seconds is not None and worker.seconds() > limits.seconds:
+            return Lost(too_slow(limits.seconds), worker.stack(ask=True), resumable=True)
+        if limits.memory_bytes is not None and time.monotonic() - self._looked > WATCH_SECONDS:
+            self._looked = time.monotonic()
+            if worker.memory() > limits.memory_bytes:
+                return Lost(
+                    f"the run used more memory than its limit of {limits.memory_bytes:,} bytes and was stopped",
+                    worker.stack(ask=True),
+                )
+        return None
+
+    def _autopsy(self, death: Death) -> Result:
+        """Return the loss of a job whose process died."""
+        from mobench.running.job import Lost
+
+        assert self._worker is not None
+        if death.memory and death.from_outside:
+            return Lost("out of memory: the system killed the worker process", self._worker.stack(), cause="memory")
+        return Lost(str(death), self._worker.stack(), cause="killed" if death.from_outside else "fault")

@@ -1,0 +1,140 @@
+"""From suites and overrides to the groups that are still to run, with every plugin's code kept out of the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mobench.core.method import Method
+from mobench.core.problem import Problem
+from mobench.core.registry import (
+    has_installed_packages,
+    load_plugins,
+    methods,
+    plugin_paths,
+    source_digest,
+    source_file,
+)
+from mobench.core.settings import Configurable
+from mobench.core.spec import RunSpec
+from mobench.planning.data import with_data
+from mobench.planning.plan import Note as WhoseCode
+from mobench.planning.plan import Plan, expected_work, make_groups, make_plan
+from mobench.planning.problem_suite import suite_of_problem
+from mobench.planning.suite import Suite
+from mobench.running.guarded_call import call_in_worker
+from mobench.running.worker_main import Note
+from mobench.store.folder import DamagedRecordError, Store
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be planned."""
+
+    suites: Sequence[Suite]
+    overrides: Mapping[str, Any]
+    root: Path
+    plugins: Sequence[str] = ()
+    problems: Sequence[str] = ()
+    """Problems to run without a suite."""
+    retry_failed: bool = False
+    workers: int = 1
+    prepare: bool = True
+    """Whether data has to be there."""
+
+
+@dataclass(frozen=True)
+class PlannedWork:
+    """All runs, and those to do in groups with their expected work."""
+
+    plans: list[Plan]
+    pending: list[RunSpec]
+    groups: list[list[RunSpec]]
+    weights: list[float]
+    damage: list[str] = field(default_factory=list)
+    """What is wrong with stored records; their runs are to do."""
+
+
+def plan_work(request: Request, check: Callable[[Sequence[Suite]], None], *, guarded: bool) -> PlannedWork:
+    """Plan in this process, or `guarded` in a worker where code that does not ship with mobench would run.
+
+    `check` refuses mistakes in suites; it has to be a function of a module, since a worker calls it by name.
+    """
+    if guarded and has_foreign_code(request.plugins):
+        planned: PlannedWork = call_in_worker("mobench.running.planned_work:plan_noting", request, check)
+        return planned
+    return plan_noting(silent, request, check)
+
+
+def has_foreign_code(plugins: Sequence[str]) -> bool:
+    """Say whether anything is loaded that does not ship with mobench."""
+    return bool(plugins) or has_installed_packages()
+
+
+def load_noting(note: Note, plugins: Sequence[str]) -> None:
+    """Load plugins, and note each file before."""
+    for file in plugin_paths(plugins):
+        note(f"plugins={file}: importing it")
+        load_plugins([file])
+
+
+def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]], None]) -> PlannedWork:
+    """Plan, and note whose code runs next."""
+    load_noting(note, request.plugins)
+    about = _telling(note)
+    note("loading installed packages")
+    methods()
+    note("checking the suites", limited=False)
+    suites = [*request.suites, *map(suite_of_problem, request.problems)]
+    check(suites)
+    plans = [make_plan(suite, request.overrides, about) for suite in suites]
+    todo = partial(Store(request.root).pending, retry_failed=request.retry_failed)
+    if request.prepare:
+        replan = partial(make_plan, overrides=request.overrides, note=about)
+        plans = with_data(plans, lambda plan: todo(plan.specs, on_damage=_told_later), replan, partial(_prepare, about))
+    specs = {spec.id: spec for plan in plans for spec in plan.specs}
+    damage: list[DamagedRecordError] = []
+    note("reading the results", limited=False)
+    pending = todo(specs.values(), on_damage=damage.append)
+    groups = make_groups(pending, request.workers, about)
+    weights = []
+    for group in groups:
+        about(group[0].build_problem(), "its number of steps")
+        weights.append(expected_work(group))
+    return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage])
+
+
+def _told_later(damage: DamagedRecordError) -> None:
+    """Leave it to the last look at the results to report."""
+
+
+def _prepare(note: WhoseCode, problem: Problem) -> None:
+    note(problem, "its preparation")
+    problem.prepare()
+
+
+def _telling(note: Note) -> WhoseCode:
+    """Return what notes whose code runs, each time that changes."""
+    last = ""
+    places: dict[type, str] = {}
+
+    def tell(owner: Configurable, doing: str) -> None:
+        nonlocal last
+        kind = type(owner)
+        if kind not in places:
+            places[kind] = ""
+            if issubclass(kind, (Method, Problem)) and source_digest(kind) is not None:
+                places[kind] = f"plugins={source_file(kind)}: "
+        text = f"{places[kind]}{kind.label()}: {doing}"
+        if text != last:
+            last = text
+            note(text, limited=bool(places[kind]))
+
+    return tell
+
+
+def silent(text: str, limited: bool = True) -> None:
+    """Note nothing."""

@@ -1,0 +1,89 @@
+"""Processes that leave nothing behind: they die with their parent, and what they started dies with them."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+_VMSTAT = Path("/proc/vmstat")
+
+
+def die_with_parent() -> None:
+    """Let the system kill this process when its parent ends, whatever it is doing then (Linux)."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all descendants that lose theirs, also of those that hide in own sessions (Linux)."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def kill_group(leader: int) -> None:
+    """Kill a process and all processes of the group that it leads."""
+    for kill in (os.killpg, os.kill):
+        with suppress(ProcessLookupError, PermissionError):
+            kill(leader, signal.SIGKILL)
+
+
+def kill_descendants(parent: int, *, spare: frozenset[int] = frozenset()) -> None:
+    """Kill the children of a process, and theirs, except those children that are spared.
+
+    A process that starts others faster than they are found is stopped first, so that it cannot.
+    """
+    while found := [child for child in _children(parent) if child.pid not in spare]:
+        tree = [process for child in found for process in (child, *_children(child.pid, recursive=True))]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in tree:
+                with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                    process.send_signal(number)
+        psutil.wait_procs(found, timeout=1.0)
+
+
+def started_here() -> frozenset[int]:
+    """Return the processes that this one has started through multiprocessing."""
+    return frozenset(child.pid for child in multiprocessing.active_children() if child.pid is not None)
+
+
+def out_of_memory_kills() -> int:
+    """Return how many processes the system has killed because memory ran out; 0 where it does not say."""
+    with suppress(OSError):
+        for line in _VMSTAT.read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
+def resident_bytes(process: int) -> int:
+    """Return the resident memory of a process and all its descendants."""
+    total = 0
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(process)
+        for member in (parent, *parent.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                total += member.memory_info().rss
+    return total
+
+
+def _children(parent: int, recursive: bool = False) -> list[psutil.Process]:
+    """Return the living children of a process."""
+    living = []
+    with suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(parent).children(recursive=recursive):
+            with suppress(psutil.NoSuchProcess):
+                if child.status() != psutil.STATUS_ZOMBIE:
+                    living.append(child)
+    return living
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)

@@ -1,0 +1,140 @@
+"""The inside of a worker process: it settles in, and answers one message after the other."""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from multiprocessing import connection, forkserver, parent_process
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+import threadpoolctl  # type: ignore[import-untyped]
+
+from mobench.core.registry import ignore_installed_packages, load_plugins, methods, problems
+from mobench.errors import UserError
+from mobench.running.job import Job, Lost, Result
+from mobench.running.process_tree import die_with_parent
+from mobench.running.worker import perform
+from mobench.training.stopping import request_stop
+
+STOP = signal.SIGUSR1
+"""Asks a worker to save its state and to stop."""
+SHOW_STACK = signal.SIGUSR2
+"""Asks a worker to write down where it is."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of mobench to call in a worker, because foreign code runs in it."""
+
+    function: str
+    """Where it is: `package.module:function`. It gets a `Note` and the arguments."""
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What a call does next, in words that continue: `…: importing it took too long`."""
+
+    text: str
+    limited: bool = True
+    """Whether it may take only so long: it is foreign code."""
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The value of a call."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What a call raised: a sentence for people, and for errors of mobench itself the way there."""
+
+    sentence: str
+    trace: str = ""
+    users: bool = False
+    """Whether the sentence is complete as it stands."""
+
+
+class Note(Protocol):
+    """How a call says what it does next."""
+
+    def __call__(self, text: str, limited: bool = True) -> None: ...
+
+
+def serve(channel: Connection, trace: int, variables: Mapping[str, str]) -> None:
+    """Do what comes over the channel until its other end is closed; `trace` takes the stack of a dying process."""
+    _settle_in(trace, variables)
+    channel.send(Doing("ready"))
+    while True:
+        try:
+            message = channel.recv()
+        except EOFError:
+            return
+        channel.send(_do(message) if isinstance(message, Job) else _call(message, channel))
+
+
+def _do(job: Job) -> Result | Raised:
+    """Train and store; what fails then is no run's fault."""
+    if not job.foreign and not job.plugins:
+        ignore_installed_packages()
+    try:
+        load_plugins(job.plugins)
+        # What the first run would load otherwise, at the cost of its memory figure.
+        methods()
+        problems()
+    except UserError as error:
+        return Lost(str(error))
+    try:
+        return perform(job, nullcontext())
+    except Exception as error:  # noqa: BLE001 - the scheduling process has to know, whatever it is
+        return Raised(traceback.format_exception_only(error)[-1].strip(), traceback.format_exc())
+
+
+def _call(call: Call, channel: Connection) -> Returned | Raised:
+    module, _, name = call.function.partition(":")
+    try:
+        function = getattr(importlib.import_module(module), name)
+        return Returned(function(lambda text, limited=True: channel.send(Doing(text, limited)), *call.arguments))
+    except UserError as error:
+        return Raised(str(error), users=True)
+    except BaseException as error:  # noqa: BLE001 - whatever foreign code raises is said in one line
+        return Raised("raised " + traceback.format_exception_only(error)[-1].strip(), traceback.format_exc())
+
+
+def _settle_in(trace: int, variables: Mapping[str, str]) -> None:
+    """Make this process one that can be stopped at any moment and that leaves nothing behind."""
+    import torch
+
+    os.setsid()  # Ctrl-C is the scheduling process's business, and what is started here can be found
+    die_with_parent()
+    os.environ.update(variables)
+    os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]
+    forkserver._forkserver._forkserver_alive_fd = None  # type: ignore[attr-defined]
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(STOP, lambda number, frame: request_stop())
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    faulthandler.enable(trace)
+    faulthandler.register(SHOW_STACK, trace)
+    os.dup2(2, 1)  # what a plugin prints stands beside the tables, not in them
+    threading.Thread(target=_leave_with_the_driver, daemon=True).start()
+    torch.set_num_threads(1)
+    threadpoolctl.threadpool_limits(1)
+
+
+def _leave_with_the_driver() -> None:
+    """End this process when the scheduling process is gone, should the system not have done so."""
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)

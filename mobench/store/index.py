@@ -1,0 +1,106 @@
+"""An index of records as columns, in Parquet beside them: root/index/<name>.parquet.
+
+It only saves reading. A row counts as long as its record's file has the size and the times that it had when it was
+read; one of them, the time of the last change of any kind, cannot be set by a user. Rows of files that changed are read
+again from the records, and an index that is missing, cut, or of another version is made anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from mobench.store.atomic import write_atomically
+from mobench.store.columns import RunColumns
+from mobench.store.record import RunRecord
+
+VERSION = b"1"
+_KEY = b"mobench.index"
+_STATE = ("file.size", "file.mtime_ns", "file.ctime_ns")
+_ABSENT = (-1, -1, -1)
+
+
+def read_columns(
+    file: Path,
+    paths: Sequence[tuple[str, str]],
+    read: Callable[[Iterable[str]], Iterable[RunRecord]],
+) -> RunColumns:
+    """Return the columns of the runs whose (id, path of the record) are given, in that order, without missing ones.
+
+    `read` returns the records of ids that the index does not know.
+    """
+    states = np.array([_state(path) for _, path in paths], dtype=np.int64).reshape(-1, 3)
+    indexed = _load(file)
+    place = {} if indexed is None else {id_: row for row, id_ in enumerate(indexed["id"].to_pylist())}
+    rows = np.array([place.get(id_, -1) for id_, _ in paths], dtype=np.int64)
+    known = rows >= 0
+    if indexed is not None:
+        known[known] = (_states(indexed)[rows[known]] == states[known]).all(axis=1)
+    there = (states != _ABSENT).any(axis=1)
+    changed = [id_ for (id_, _), is_known, is_there in zip(paths, known, there, strict=True) if is_there > is_known]
+    if indexed is not None and not changed:
+        return _runs(indexed, rows[known & there])
+    fresh = RunColumns.of(read(changed))
+    state_of = {id_: state for (id_, _), state in zip(paths, states, strict=True)}
+    parts = [_with_states(fresh.table, [state_of[id_] for id_ in fresh.ids])]
+    if indexed is not None:
+        replaced = {id_ for (id_, _), is_known in zip(paths, known, strict=True) if not is_known}
+        kept = np.array([id_ not in replaced for id_ in place], dtype=bool)
+        parts.insert(0, indexed.filter(pa.array(kept)))
+    whole = RunColumns.together([RunColumns(part) for part in parts]).table
+    if not whole.num_rows:
+        return RunColumns.of(())
+    _save(file, whole)
+    place = {id_: row for row, id_ in enumerate(whole["id"].to_pylist())}
+    return _runs(whole, [place[id_] for id_, _ in paths if id_ in place])
+
+
+def _state(path: str) -> tuple[int, int, int]:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a hundred thousand Path objects take longer than the calls
+    except (FileNotFoundError, NotADirectoryError):
+        return _ABSENT
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _load(file: Path) -> pa.Table | None:
+    """Return the index, None where there is none that can be used."""
+    try:
+        table = pq.read_table(file, page_checksum_verification=True, memory_map=False)
+    except (OSError, pa.ArrowException):
+        return None
+    if (table.schema.metadata or {}).get(_KEY) != VERSION or not {"id", "spec", *_STATE} <= set(table.column_names):
+        return None
+    return table
+
+
+def _save(file: Path, table: pa.Table) -> None:
+    sink = pa.BufferOutputStream()
+    marked = table.replace_schema_metadata({_KEY: VERSION})
+    pq.write_table(marked, sink, compression="zstd", write_page_checksum=True, use_dictionary=True)
+    with suppress(OSError):  # a folder that can only be read has no index; everything works, if slower
+        write_atomically(file, sink.getvalue().to_pybytes(), sync=False)
+
+
+def _states(table: pa.Table) -> NDArray[np.int64]:
+    return np.column_stack([table[name].to_numpy() for name in _STATE])
+
+
+def _with_states(table: pa.Table, states: Sequence[NDArray[np.int64]]) -> pa.Table:
+    columns = np.array(states, dtype=np.int64).reshape(-1, 3).T
+    for name, values in zip(_STATE, columns, strict=True):
+        table = table.append_column(name, pa.array(values))
+    return table
+
+
+def _runs(whole: pa.Table, rows: NDArray[np.int64] | list[int]) -> RunColumns:
+    """Return some rows, without numbers that only other rows have."""
+    runs = RunColumns(whole.take(pa.array(rows, pa.int64())).drop_columns(list(_STATE)))
+    return runs if len(runs) == whole.num_rows else runs.trimmed()

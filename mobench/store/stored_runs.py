@@ -1,0 +1,39 @@
+"""Runs to read, one by one with their curves or all at once as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from mobench.store.columns import RunColumns
+from mobench.store.folder import OnDamage, Store
+from mobench.store.record import RunRecord
+
+
+@runtime_checkable
+class Runs(Protocol):
+    """Runs that can be read again and again."""
+
+    def __call__(self) -> Iterable[RunRecord]:
+        """Yield the records."""
+
+    def columns(self) -> RunColumns:
+        """Return what tables need of all runs, without curves."""
+
+
+@dataclass(frozen=True)
+class StoredRuns:
+    """The stored ones among some runs of a suite; None are all runs of the folder."""
+
+    store: Store
+    ids: Iterable[str] | None
+    on_damage: OnDamage | None = None
+    index: str = "all"
+    """The name of the index that saves reading; runs of one suite and profile share one."""
+
+    def __call__(self) -> Iterator[RunRecord]:
+        return self.store.records(self.ids, on_damage=self.on_damage)
+
+    def columns(self) -> RunColumns:
+        return self.store.columns(self.ids, self.index, on_damage=self.on_damage)

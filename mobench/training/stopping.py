@@ -1,0 +1,31 @@
+"""What ends training from outside: a request to stop, and memory that ran out."""
+
+from __future__ import annotations
+
+import torch
+
+OUT_OF_MEMORY = (MemoryError, torch.cuda.OutOfMemoryError)
+"""Errors that say nothing against a method: with less beside it, the same run may succeed."""
+_ALLOCATOR = "DefaultCPUAllocator: can't allocate memory"
+
+_requested = False
+
+
+class Stopped(BaseException):
+    """Training was asked to stop, and its checkpoint is saved. Not an Exception, so that no method swallows it."""
+
+
+def request_stop(requested: bool = True) -> None:
+    """Ask the training loop of this process to save a checkpoint after its current step and to stop."""
+    global _requested
+    _requested = requested
+
+
+def stop_requested() -> bool:
+    """Say whether the loop is to stop."""
+    return _requested
+
+
+def ran_out_of_memory(error: BaseException) -> bool:
+    """Say whether an error means that memory ran out, of the machine or of the device."""
+    return isinstance(error, OUT_OF_MEMORY) or (isinstance(error, RuntimeError) and _ALLOCATOR in str(error))

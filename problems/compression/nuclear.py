@@ -1,0 +1,126 @@
+"""The nuclear norm of every layer, from one eigen-decomposition of its short side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mobench.core.device_path import as_on_cpu
+
+from .filters import Joined, as_matrix, stacks
+from .layer_pool import for_each_layer
+from .penalties import Penalty
+from .spectrum import Factor, Spectrum, decompose, singular_values, spectral_factor, without_rounding
+
+
+class Nuclear(Penalty):
+    """s·Σ_ℓ ‖W_ℓ‖_*, each weight read as C_out × (C_in·k·k).
+
+    With W = U S Vᵀ restricted to the nonzero singular values, the subgradient is s·U Vᵀ, the element
+    of smallest norm; an SVD would fill the null space of a rank-deficient layer with noise of unit
+    size instead. It is kept as s·U S⁻¹ Uᵀ on the short side, a fraction of the weights, and multiplied by W
+    when it is asked for. The proximal map is U max(S − t, 0) Vᵀ. It leaves the basis as it is, so that the
+    `update` after it needs no decomposition of its own.
+
+    A stack is one layer on a CPU, where each gets a core, and all layers of one shape elsewhere.
+    """
+
+    _ahead: Tensor | None = None
+    """The value, where a proximal step has prepared the next update."""
+
+    def rearrange(self, weights: Mapping[int, Tensor]) -> None:
+        self._stacks = {group.indices: group.tensors[0] for group in _stacks(weights, weights)}
+        self._factors: dict[int, Factor] = {}
+        """By the first weight of a stack."""
+        self._ahead = None
+
+    def _read(self, weights: Mapping[int, Tensor]) -> Tensor:
+        total, self._ahead = self._ahead, None
+        return self._for_each_stack(self._prepare) if total is None else total
+
+    def _prepare(self, first: int, matrix: Tensor) -> Tensor:
+        return self._keep(first, matrix, decompose(matrix))
+
+    def _keep(self, first: int, matrix: Tensor, spectrum: Spectrum) -> Tensor:
+        """Keep what the subgradient needs, and return the norm."""
+        self._factors[first] = spectral_factor(spectrum, lambda values: self.scale / values, matrix.dtype)
+        return spectrum.values.sum() * self.scale
+
+    def evaluate(self) -> float:
+        def norm(first: int, matrix: Tensor) -> Tensor:
+            return singular_values(matrix).sum() * self.scale
+
+        groups = _stacks(weights := self.weights, weights)
+        return float(_total(for_each_layer(norm, {group.indices[0]: group.tensors[0] for group in groups})))
+
+    def shrink(self, threshold: float) -> None:
+        def soften(first: int, matrix: Tensor) -> Tensor:
+            values, basis = decompose(matrix)
+            factor = spectral_factor(
+                Spectrum(values, basis), lambda found: (1.0 - threshold / found).clamp_min(0.0), matrix.dtype
+            )
+            result = torch.empty_like(matrix)
+            factor.write(matrix, result)
+            matrix.copy_(result)
+            return self._keep(first, matrix, Spectrum(without_rounding((values - threshold).clamp_min(0.0)), basis))
+
+        self.seen()
+        self._ahead = self._for_each_stack(soften)
+
+    def outdate(self) -> None:
+        self._ahead = None
+
+    def _for_each_stack(self, function: Callable[[int, Tensor], Tensor]) -> Tensor:
+        return _total(for_each_layer(function, {indices[0]: matrix for indices, matrix in self._stacks.items()}))
+
+    def gradient(self, index: int) -> Tensor | None:
+        weight = self.weight(index)
+        return None if weight is None else self.gradient_into(index, torch.empty_like(weight))
+
+    def gradient_into(self, index: int, out: Tensor) -> Tensor | None:
+        weight = self.weight(index)
+        if weight is None:
+            return None
+        self.write(Joined((index,), (_in_stack(weight), _in_stack(out))))
+        return out
+
+    def plan(self, weights: Mapping[int, Tensor], targets: Mapping[int, Tensor]) -> list[Joined]:
+        return _stacks({index: weights[index] for index in targets}, targets)
+
+    def write(self, group: Joined) -> None:
+        weight, target = group.tensors
+        stack = next(indices for indices in self._stacks if group.indices[0] in indices)
+        factor = self._factors[stack[0]]
+        if factor.left is not None and len(group.indices) < len(stack):
+            start = stack.index(group.indices[0])
+            factor = Factor(factor.left[start : start + len(group.indices)])
+        factor.write(weight, target)
+
+    def state_dict(self) -> dict[str, Any]:
+        if self._ahead is None:
+            return {}
+        return {"ahead": self._ahead, "factors": {first: tuple(factor) for first, factor in self._factors.items()}}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.seen()
+        self._ahead = state.get("ahead")
+        self._factors = {first: Factor(*factor) for first, factor in state.get("factors", {}).items()}
+
+
+def _stacks(weights: Mapping[int, Tensor], targets: Mapping[int, Tensor]) -> list[Joined]:
+    """Return stacks of weights, and of what goes with them."""
+    given = (weights,) if targets is weights else (weights, targets)
+    if any(as_on_cpu(weight.device) for weight in weights.values()):
+        return [Joined((index,), tuple(as_matrix(layers[index]) for layers in given)) for index in weights]
+    return stacks(weights, *given)
+
+
+def _in_stack(weight: Tensor) -> Tensor:
+    return as_matrix(weight) if as_on_cpu(weight.device) else as_matrix(weight).unsqueeze(0)
+
+
+def _total(norms: list[Tensor]) -> Tensor:
+    return torch.stack(norms).sum()

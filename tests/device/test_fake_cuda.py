@@ -1,0 +1,112 @@
+"""What needs no autograd, on CUDA tensors without numbers: nothing leaves the device, and nothing else is mixed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
+
+from mobench.core.flat import FlatBlocks, memory_order
+from mobench.errors import UserError
+from mobench.gradients.blocks import KnownRow, Scratch, StoredRow
+from mobench.gradients.buckets import make_buckets
+from mobench.gradients.gradient_rows import GradientRows
+from mobench.problems.compression.nuclear import Nuclear
+from mobench.problems.compression.penalties import L1, GroupLasso, Penalty, proximal_step
+
+SHAPES = [(16, 3, 3, 3), (16,), (32, 16, 3, 3), (32, 16, 3, 3), (10, 32), (10,)]
+PENALISED = [0, 2, 3]
+KINDS: list[type[Penalty]] = [GroupLasso, L1, Nuclear]
+
+
+@pytest.fixture(params=["apart", "side by side"])
+def parameters(request: pytest.FixtureRequest) -> Iterator[list[Tensor]]:
+    """Fake CUDA parameters, in one vector as the trainer puts them, or each for itself."""
+    with FakeTensorMode():
+        tensors = [torch.zeros(shape, device="cuda") for shape in SHAPES]
+        if request.param == "side by side":
+            order = memory_order(tensors, range(len(tensors)))
+            vector = torch.zeros(sum(tensor.numel() for tensor in tensors), device="cuda")
+            views = dict(zip(order, FlatBlocks.of(vector, order, tensors).views, strict=True))
+            tensors = [views[index] for index in range(len(tensors))]
+        yield tensors
+
+
+def on_cuda(tensor: object) -> bool:
+    return isinstance(tensor, Tensor) and tensor.device.type == "cuda"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_penalties_stay_on_their_device(kind: type[Penalty], parameters: list[Tensor]) -> None:
+    penalty = kind(parameters, PENALISED, 0.5)
+    penalty.update()
+    assert on_cuda(penalty.value) and penalty.value.dtype == torch.float64
+    (bucket,) = make_buckets(parameters, range(len(parameters)))
+    blocks = bucket.blocks(1)
+    present = penalty.gradients_into(blocks)
+    assert [index for index, there in zip(blocks.indices, present, strict=True) if there] == [0, 2, 3]
+    assert on_cuda(blocks.vector) and on_cuda(penalty.gradient(2)) and penalty.gradient(1) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_proximal_steps_stay_on_their_device(kind: type[Penalty], parameters: list[Tensor]) -> None:
+    penalty = kind(parameters, PENALISED)
+    proximal_step([penalty], 0.1)
+    penalty.update()
+    assert on_cuda(penalty.value)
+
+
+@pytest.mark.parametrize("kind", [GroupLasso, L1])
+def test_a_gradient_written_to_another_device_is_refused(kind: type[Penalty], parameters: list[Tensor]) -> None:
+    penalty = kind(parameters, PENALISED)
+    penalty.update()
+    elsewhere = FlatBlocks.of(torch.zeros(32 * 16 * 9), [2], parameters)
+    with pytest.raises(Exception, match=r"[dD]evice"):
+        penalty.gradients_into(elsewhere)
+
+
+def step(parameters: list[Tensor]) -> GradientRows:
+    """Return rows whose first gradient is there already, as after a backward pass."""
+    rows = GradientRows(parameters)
+    blocks: list[Tensor | None] = [torch.zeros_like(parameter) for parameter in parameters]
+    rows.load_gradients([blocks], values=np.ones(1))
+    penalties = [kind(parameters, PENALISED) for kind in KINDS]
+    for penalty in penalties:
+        penalty.update()
+    known = [KnownRow(penalty, rows.parameters, Scratch(parameters)) for penalty in penalties]
+    rows._rows = [StoredRow(blocks, 1.0, owned=True), *known]
+    rows._value_sum = np.ones(4)
+    return rows
+
+
+def test_the_gram_matrix_leaves_the_device_once_as_k_times_k_numbers(
+    parameters: list[Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = step(parameters)
+    with pytest.raises(DataDependentOutputException):
+        rows.gram()
+    read: list[Tensor] = []
+    monkeypatch.setattr(FakeTensor, "tolist", lambda tensor: read.append(tensor) or [1.0] * tensor.numel())
+    rows.gram()
+    assert [tensor.shape for tensor in read] == [(10,)] * len(read) and on_cuda(read[0])
+    assert len(read) <= 2, "once, and once more in float64 if the numbers ask for it"
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.5, 0.25, 2.0], [1.0, 0.0, 0.0, 0.0]])
+def test_the_combination_stays_on_its_device(parameters: list[Tensor], weights: list[float]) -> None:
+    for parameter in parameters:
+        parameter.requires_grad_()
+    rows = step(parameters)
+    rows.apply(weights)
+    assert all(on_cuda(parameter.grad) and parameter.grad.shape == parameter.shape for parameter in parameters)
+
+
+def test_a_gradient_on_another_device_is_refused(parameters: list[Tensor]) -> None:
+    blocks = [torch.zeros_like(parameter) for parameter in parameters]
+    blocks[2] = torch.zeros(SHAPES[2])
+    with pytest.raises(UserError, match=r"gradients\[0\]\[2\] .* on cpu; parameter 2 .* on cuda"):
+        GradientRows(parameters).load_gradients([blocks])

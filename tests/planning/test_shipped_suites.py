@@ -1,0 +1,47 @@
+"""The shipped suites of the field: complete, with equal sweeps, and no configuration that is another in disguise."""
+
+import pytest
+
+from mobench.core.registry import methods
+from mobench.planning.plan import make_plan
+from mobench.planning.suite import included, load_suite, suite_files
+
+FIELD = ("toy", "fronts", "fronts-three", "physics", "two-digits", "multi-output", "fairness")
+BASELINES = {"single", "plain"}
+
+
+def test_all_has_every_suite_that_ships():
+    leaves = {name for name in suite_files() if not load_suite(name, "quick").include}
+    assert sorted(included("all", "quick")) == sorted(leaves)
+
+
+@pytest.mark.parametrize("name", FIELD)
+def test_every_method_is_there(name):
+    assert {*methods()} - {*load_suite(name).methods} <= BASELINES
+
+
+@pytest.mark.parametrize("profile", [None, "quick"])
+@pytest.mark.parametrize("name", FIELD)
+def test_sweeps_are_equal_and_no_two_configurations_do_the_same(name, profile):
+    suite = load_suite(name, profile)
+    tried: dict[str, set[str]] = {}
+    for spec in make_plan(suite, {}).specs:
+        settings = dict(spec.method_settings)
+        preference = settings.get("preference")
+        if preference is not None:  # only the shares count
+            given = list(preference) if isinstance(preference, (list, tuple)) else [1.0]
+            settings["preference"] = [round(part / sum(given), 9) for part in given]
+        tried.setdefault(spec.method.partition("@")[0], set()).add(str(settings))
+    planned = {method: _count(entry) for method, entry in suite.methods.items()}
+    assert {method: len(found) for method, found in tried.items()} == planned
+    assert len({count for method, count in planned.items() if count > 1 and method not in BASELINES}) <= 1
+
+
+def _count(entry):
+    total = 0
+    for variant in entry if isinstance(entry, list) else [entry]:
+        count = 1
+        for value in variant.values():
+            count *= len(value) if isinstance(value, list) else 1
+        total += count
+    return total

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
@@ -25,6 +27,11 @@ class Single(Method):
     formulas = (Formula(r"d = g_i", "Update"),)
     reference = Reference("R. Caruana", "Multitask Learning", "Machine Learning 28", 1997)
     look = Look("#006600", "#007A00", "o")
+
+    lacks: ClassVar = {
+        "symmetric in all objectives": "only the chosen objective counts",
+        "no objective ascends": "the other objectives are not looked at",
+    }
 
     objective: int = integer(1, low=1, meaning="which objective, counted from 1; the primary is the first")
 

@@ -91,6 +91,8 @@ class PlanarGradients(Linear):
 
     id = "planar-gradients@1"
     title = "Gradients in the plane"
+    formulas = Linear.formulas
+    reference = Linear.reference
 
     angles: float | tuple[float, ...] = reals(
         120.0, low=-360.0, high=360.0, meaning="degrees from the primary's gradient to each secondary's"
@@ -118,6 +120,8 @@ class RandomLinear(Linear):
 
     id = "random-linear@1"
     title = "Random linear objectives"
+    formulas = Linear.formulas
+    reference = Linear.reference
 
     k: int = integer(3, low=2, high=64, meaning="number of objectives K")
     dimension: int = integer(50, low=2, meaning="number of parameters n")

@@ -52,7 +52,7 @@ class Trained:
         return {name: getattr(self, name) for name in ("values", "mean", "square", "updates")}
 
     def load_state_dict(self, state: Mapping[str, Any], /) -> None:
-        """Restore what `state_dict` returned."""
-        if not isinstance(state, Mapping) or len(state["values"]) != len(self.values):
+        """Restore what `state_dict` returned; before the first step, how many numbers there are is not yet known."""
+        if not isinstance(state, Mapping) or (self.values and len(state["values"]) != len(self.values)):
             raise UserError(f"the state of {len(self.values)} trained numbers is needed, and this is {state}")
         vars(self).update(state)

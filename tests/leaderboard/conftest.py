@@ -136,7 +136,7 @@ def _make(root: Path) -> None:
     (root / "hostile.yaml").write_text(SUITE, encoding="utf-8")
     quick = ("profile=quick", "jobs=0", "--quiet")
     mobench("run", "suite=plane,escape", "methods=pcd,ws,mgda", *quick, cwd=root)
-    mobench("run", "suite=compression", "methods=pcd,ws", "training.epochs=1", *quick, cwd=root)
+    mobench("run", "suite=compression", "methods=pcd,ws", *quick, cwd=root)
     mobench("run", "suite=hostile.yaml", "plugins=hostile.py", "jobs=0", "--quiet", cwd=root, code=1)
     (root / "mine.py").write_text(MINE, encoding="utf-8")
     theirs = ("results=theirs", "plugins=mine.py")

@@ -18,13 +18,14 @@ from mobench.training.optimizer import Training
 def test_every_column_of_every_shipped_method_is_declared(store):
     training = Training(optimizer="sgd", lr=0.01, steps=3).configuration()
     given = [kind() for kind in problems().values()]
+    shipped = [kind for name, kind in methods().items() if ":" not in name]  # another test may have asked for TorchJD's
     for problem in given:
-        kinds = [find_method("pcd")] if problem.id == "compression@2" else methods().values()
+        kinds = [find_method("pcd")] if problem.id.startswith("compression@") else shipped
         assert execute([[RunSpec.of(problem, kind(), training, 0)] for kind in kinds], store, jobs=0).failed == 0
     catalog, table = MetricCatalog(given), results_table(store.records())
     assert [column for column in table if column not in catalog] == []
     assert [column for column in table if not catalog[column].meaning] == []
-    noted = {f"diagnostic/{metric.name}" for kind in methods().values() for metric in kind.diagnostics}
+    noted = {f"diagnostic/{metric.name}" for kind in shipped for metric in kind.diagnostics}
     learned = {"diagnostic/power"}  # noted only where the powers of AuxiNash are learned
     assert {column for column in table if column.startswith("diagnostic/")} == noted - learned
 

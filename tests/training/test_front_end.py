@@ -72,7 +72,9 @@ def test_all_registered_methods_train() -> None:
                 with torch.no_grad():
                     objective.observe(two_losses(network, batch()))
         after = torch.stack(two_losses(network, batch())).detach()
-        assert after[0] < before[0], name
+        # a preference for equal losses may ask the primary to rise
+        falls = after < before if name in ("epo", "pmgda") else (after < before)[:1]
+        assert falls.any(), name
 
 
 def test_diagnostics_describe_the_step() -> None:
@@ -180,10 +182,10 @@ def test_a_state_is_read_by_torch_load_with_its_defaults(name: str, tmp_path: Pa
         return network, mobench.MultiObjective(name, network.parameters(), seed=5)
 
     def step(network: torch.nn.Module, objective: Any) -> Any:
-        weights = objective.backward([*two_losses(network, batch()), HalfSquare(list(network.parameters()))]).weights
+        objective.backward([*two_losses(network, batch()), HalfSquare(list(network.parameters()))])
         if objective.wants_losses_after:
             objective.observe([0.5, 2.0, 3.0])
-        return weights
+        return torch.cat([parameter.grad.flatten() for parameter in network.parameters()])
 
     network, objective = start()
     for _ in range(3):

@@ -7,6 +7,7 @@ the method's direction, and −L_i(θ) = g_i·d is its first-order progress on o
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 
 import numpy as np
 import torch
@@ -30,9 +31,9 @@ class Linear(VectorProblem):
     formulas = (Formula(r"L_i(\theta) = g_i \cdot \theta, \quad \theta_0 = 0", "Objectives"),)
     reference = PAPER.at("section “Priority-Constrained Descent” and appendices A to C")
 
+    @abstractmethod
     def secondaries(self) -> int:
         """Return how many secondary objectives there are."""
-        raise NotImplementedError
 
     def objectives(self) -> tuple[str, ...]:
         return ("primary", *(f"secondary-{j}" for j in range(1, self.secondaries() + 1)))

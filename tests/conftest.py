@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from mobench.core import registry
 from mobench.store.folder import Store
 
 # Worker processes import the functions of these tests by name.
@@ -32,3 +33,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not torch.cuda.is_available():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="torch sees no CUDA device here"))
+
+
+@pytest.fixture(autouse=True)
+def _forget_methods_of_namespaces():
+    """Methods of other packages are known once somebody asked for them; the next test has not."""
+    yield
+    for name in [name for name in registry._found["methods"] if ":" in name]:
+        del registry._found["methods"][name]

@@ -14,7 +14,7 @@ from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import choice, one_each, real, reals
 from mobench.errors import MethodError, UserError
-from mobench.solvers import project_primary
+from mobench.solvers import Relaxation, project_in_levels, project_primary
 
 
 @register
@@ -44,10 +44,29 @@ class PCD(Method):
 
     A gradient that has been zero throughout has s_i = 1.
 
-    Infeasible (possible for K ≥ 3, where secondaries are positively dependent): d̃ = g̃_1 for that
-    step, or with `infeasible=no-ascent` the projection at τ = 0, which moves against no secondary (a
-    smaller τ > 0 would not help: if one is feasible, all are). Such steps are counted in
-    `infeasible_steps`, and in the run's diagnostics as `infeasible`.
+    Infeasible (possible for K ≥ 3, where secondaries are positively dependent: Σ_j y_j g̃_j = 0 for
+    some y ≥ 0 with y_j τ_j > 0). A smaller τ > 0 would not help: if one is feasible, all are. What can
+    be given up is a demand, and `infeasible` says which:
+
+        primary:    all, d̃ = g̃_1 for that step;
+        no-ascent:  every τ_j becomes 0, so that no secondary ascends and none is sure of progress;
+        back-off:   τ_j becomes 0 for those that are part of a contradiction, y_j > 0 for some such y,
+                    and stays for all others. This differs from `no-ascent` for K ≥ 4 only.
+
+    Such steps are counted in `infeasible_steps`, and in the run's diagnostics as `infeasible`.
+
+    Beyond the paper: `schedule` makes τ depend on the step t = 0, …, T − 1, with ρ the `ramp`,
+
+        constant:  τ;     warm-up:  τ min(1, (t + 1)/(ρT));     annealed:  τ min(1, (T − t)/(ρT)),
+
+    and `priority` gives each secondary a level, 1 the highest. From d⁰ = g̃_1 on, level after level,
+
+        dˡ = argmin ½ ‖d − dˡ⁻¹‖²   s.t.   g̃_j·d ≥ τ_j ‖g̃_j‖²  for j of level l,
+                                           g̃_i·d ≥ g̃_i·dˡ⁻¹    for i of a level before,
+
+    and d̃ is the last dˡ: a lower level never takes from a higher what that has reached. Where a level's
+    demands contradict each other or the levels before, `infeasible` holds for that level alone; what the
+    levels before do not let descend stays as dˡ⁻¹ leaves it. With one level this is Eq. 4.
 
     Scale: `rescale=primary` returns d̃ at the primary gradient's length, ‖d‖ = ‖g_1‖, which makes
     one objective plain gradient descent. It also stops where g_1 = 0, although d̃, a combination of
@@ -97,11 +116,25 @@ class PCD(Method):
     epsilon: float = real(1e-8, low=0.0, meaning="stabiliser ε of ema")
     epsilon_form: str = choice("additive", ("additive", "relative"), meaning="ema divides by √(v̂+ε) or √(v̂(1+ε))")
     rescale: str = choice("primary", ("primary", "none"), meaning="length of the update: that of g_1, or of d̃")
-    infeasible: str = choice(
+    infeasible: Relaxation = choice(
         "primary",
-        ("primary", "no-ascent"),
+        ("primary", "no-ascent", "back-off"),
         aliases={"scale_tau": "no-ascent"},
-        meaning="where no direction satisfies all constraints: g_1, or the projection at τ = 0",
+        meaning="where no direction satisfies all constraints: g_1, or τ = 0 for all, or for those that contradict",
+    )
+    schedule: str = choice(
+        "constant", ("constant", "warm-up", "annealed"), meaning="how τ changes over a run", implicit=True
+    )
+    ramp: float = real(
+        0.5,
+        low=0.0,
+        high=1.0,
+        low_open=True,
+        meaning="ρ, share of the run in which τ rises or falls",
+        implicit=True,
+    )
+    priority: float | tuple[float, ...] | None = reals(
+        None, low=1.0, meaning="level of each secondary, 1 the highest; none: all have the same", implicit=True
     )
 
     symbols: ClassVar[dict[str, str]] = {"tau": "τ"}
@@ -151,11 +184,17 @@ class PCD(Method):
                     f"pcd.{name}={getattr(self, name)} has no effect with pcd.normalization={self.normalization}; "
                     "leave it out, or use pcd.normalization=ema"
                 )
+        if self.schedule == "constant" and self.ramp != self.settings["ramp"].default:
+            raise UserError(f"pcd.ramp={self.ramp:g} has no effect with pcd.schedule=constant; leave it out")
+        if self.priority is not None and not isinstance(self.priority, tuple):
+            raise UserError(f"pcd.priority={self.priority:g} is not accepted; it takes a list, one level per secondary")
         self._start(1)
 
     def reset(self, k: int, rng: np.random.Generator) -> None:
         super().reset(k, rng)
         one_each("pcd.tau", self.tau, k - 1, "secondary objectives")
+        if self.priority is not None:
+            one_each("pcd.priority", self.priority, k - 1, "secondary objectives")
         self._start(k)
 
     def _start(self, k: int) -> None:
@@ -173,7 +212,7 @@ class PCD(Method):
         # Dividing the program by s_1 gives the same program on the raw gradients with τ_j s_j / s_1 for τ_j.
         first = scales[0]
         ratios = [scale / first for scale in scales[1:]]
-        tolerances = self.tau if isinstance(self.tau, tuple) else (self.tau,) * len(ratios)
+        tolerances = self._tolerances(step)
         resolution = step.resolution
         multipliers, tau, feasible = self._project(gram, [*map(mul, tolerances, ratios)], resolution)
         primary = squares[0]
@@ -214,6 +253,17 @@ class PCD(Method):
             )
         return [scale, *[scale * multiplier for multiplier in multipliers]]
 
+    def _tolerances(self, step: Step) -> tuple[float, ...]:
+        """Return the τ_j of this step."""
+        tau = self.tau if isinstance(self.tau, tuple) else (self.tau,) * (step.k - 1)
+        if self.schedule == "constant":
+            return tau
+        if step.total_steps is None:
+            raise UserError(f"pcd.schedule={self.schedule} needs to know how many steps there will be: total_steps")
+        steps = step.iteration + 1 if self.schedule == "warm-up" else step.total_steps - step.iteration
+        factor = min(1.0, max(0.0, steps / (self.ramp * step.total_steps)))
+        return tuple(factor * each for each in tau)
+
     def _scales(self, squares: list[float]) -> list[float]:
         """Return the factors s_i of this step's normalised gradients."""
         if self.normalization == "none":
@@ -237,24 +287,29 @@ class PCD(Method):
 
     def _project(self, gram: Matrix, tau: list[float], resolution: float) -> tuple[list[float], list[float], bool]:
         """Return the multipliers of the raw gradients, the τ they meet, and whether that is the τ asked for."""
-        projection = project_primary(gram, tau, resolution)
-        if projection.feasible:
-            return projection.multipliers.tolist(), tau, True
-        self.infeasible_steps += 1
+        if self.priority is None:
+            projection = project_primary(gram, tau, resolution)
+            if projection.feasible:
+                return projection.multipliers.tolist(), tau, True
         none = [0.0] * len(tau)
-        if self.infeasible == "primary":
-            return none, none, False
-        return project_primary(gram, none).multipliers.tolist(), none, False
+        if self.priority is None and self.infeasible != "back-off":
+            self.infeasible_steps += 1
+            met = none if self.infeasible == "primary" else project_primary(gram, none).multipliers.tolist()
+            return met, none, False
+        levels = one_each("pcd.priority", self.priority or 1.0, len(tau), "secondary objectives")
+        cascade = project_in_levels(gram, tau, levels, self.infeasible, resolution)
+        self.infeasible_steps += not cascade.kept
+        return cascade.multipliers.tolist(), cascade.tau.tolist(), cascade.kept
 
-    @staticmethod
-    def _checked_length(square: float, shortest: float, gram: Matrix, multipliers: list[float]) -> float:
+    def _checked_length(self, square: float, shortest: float, gram: Matrix, multipliers: list[float]) -> float:
         """Return ‖d‖², given as the `square` that follows if every constraint with μ_j > 0 binds exactly.
 
         The program of four and more objectives is not solved in closed form, and errors of μ enter that
-        `square` to first order. Where ‖g_1 + Σ_j μ_j g_j‖² says otherwise it is right. In any case
+        `square` to first order; with priorities a level may get more than it demands. Where
+        ‖g_1 + Σ_j μ_j g_j‖² says otherwise it is right. In any case
         ‖d‖ ≥ τ_j ‖g_j‖ for every j, the square of which is at most `shortest`.
         """
-        if len(multipliers) > 2:
+        if len(multipliers) > 2 or self.priority is not None:
             weights = np.array([1.0, *multipliers])
             measured = float(weights @ gram @ weights)
             if abs(measured - square) > 1e-6 * measured:

@@ -14,6 +14,7 @@ from mobench.solvers.gradient_surgery import surgery, vaccinate
 from mobench.solvers.min_norm import min_norm_point
 from mobench.solvers.nash_bargaining import Bargain, nash_bargain
 from mobench.solvers.primary_projection import Projection, project_primary
+from mobench.solvers.priority_cascade import Cascade, Relaxation, project_in_levels
 from mobench.solvers.scaling import RESOLUTION, correlation
 from mobench.solvers.simplex_program import best_on_simplex, best_worst_case
 from mobench.solvers.spectrum import balanced_weights, equal_projections
@@ -21,7 +22,9 @@ from mobench.solvers.spectrum import balanced_weights, equal_projections
 __all__ = [
     "RESOLUTION",
     "Bargain",
+    "Cascade",
     "Projection",
+    "Relaxation",
     "balanced_weights",
     "best_on_simplex",
     "best_worst_case",
@@ -31,6 +34,7 @@ __all__ = [
     "fair_allocation",
     "min_norm_point",
     "nash_bargain",
+    "project_in_levels",
     "project_on_dual_cone",
     "project_primary",
     "surgery",

@@ -68,11 +68,11 @@ class UnitVectors:
     def contradiction(self, wanted: Vector, resolution: float = RESOLUTION) -> Vector | None:
         """Return y ≥ 0 with Σ_i y_i u_i = 0 and a positive product with `wanted`, None if there is none.
 
-        `wanted` is 0 or 1 for every vector. Such a y proves that no x has u_i·x > 0 where `wanted`
-        is 1 and u_i·x ≥ 0 elsewhere. With the ridge, the optimum is `bᵀy = yᵀCy + δ‖y‖²`: where x
-        exists it is ‖x‖², where not it is the ridge's share. A share of a tenth means that the
-        distance from 0 to the hull of the wanted vectors is below 3√δ and lost in rounding; a coarser
-        `resolution` stands for δ.
+        Such a y proves that no x has u_i·x ≥ b_i for the bounds b = `wanted`; if these are 0 and 1, none
+        that has u_i·x > 0 where they are 1 and u_i·x ≥ 0 elsewhere. With the ridge, the optimum is
+        `bᵀy = yᵀCy + δ‖y‖²`: where x exists it is ‖x‖², where not it is the ridge's share. A share of a
+        tenth means that the distance from 0 to the hull of the wanted vectors is below 3√δ and lost in
+        rounding; a coarser `resolution` stands for δ.
         """
         if (self.smallest > resolution and not self.ridge) or wanted.max() <= 0.0:
             return None

@@ -305,3 +305,70 @@ def test_the_state_of_other_settings_is_refused() -> None:
         started("pcd", 3, tau=0.2).load_state_dict(state)
     del state["settings"]  # as written before settings were part of it
     started("pcd", 3, tau=0.2).load_state_dict(state)
+
+
+def test_options_that_are_not_used_leave_the_ids_of_old_runs() -> None:
+    assert {*find_method("pcd")().configuration()} == {
+        "tau", "normalization", "beta", "epsilon", "epsilon_form", "rescale", "infeasible"
+    }  # fmt: skip
+    assert find_method("pcd")(schedule="annealed").configuration()["schedule"] == "annealed"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"schedule": "constant"}, [0.4] * 8),
+        ({"schedule": "warm-up"}, [0.1, 0.2, 0.3, 0.4, 0.4, 0.4, 0.4, 0.4]),
+        ({"schedule": "annealed"}, [0.4, 0.4, 0.4, 0.4, 0.4, 0.3, 0.2, 0.1]),
+        ({"schedule": "annealed", "ramp": 1.0}, [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05]),
+        ({"schedule": "warm-up", "ramp": 0.25}, [0.2, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]),
+    ],
+)
+def test_tau_follows_its_schedule(settings: dict[str, Any], expected: list[float]) -> None:
+    """Two opposite gradients: the secondary progresses by exactly τ."""
+    method, seen = started("pcd", 2, tau=0.4, **settings, **RAW), []
+    for iteration in range(8):
+        step = step_of([[1.0, 0.0], [-1.0, 0.0]])
+        step.iteration, step.total_steps = iteration, 8
+        seen.append(float(-(checked_weights(method, step) @ np.array([1.0, -1.0]))))
+    np.testing.assert_allclose(seen, expected, rtol=1e-14)
+
+
+def test_a_schedule_needs_the_length_of_the_run() -> None:
+    with pytest.raises(UserError, match=r"pcd\.schedule=warm-up needs to know how many steps"):
+        mobench.combine("pcd", torch.eye(2), schedule="warm-up")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ramp": 0.2}, "pcd.ramp=0.2 has no effect with pcd.schedule=constant"),
+        ({"priority": 2.0}, "pcd.priority=2 is not accepted; it takes a list, one level per secondary"),
+        ({"priority": [1.0, 2.0, 3.0]}, r"pcd.priority=\[1.0, 2.0, 3.0\] has 3 values for 2 secondary objectives"),
+        ({"priority": [0.0, 1.0]}, "pcd.priority="),
+        ({"schedule": "warmup"}, "Did you mean 'warm-up'"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        started("pcd", 3, **settings)
+
+
+def test_a_contradiction_costs_only_those_who_contradict() -> None:
+    """Of three secondaries two are opposite: back-off keeps τ for the third, the other ways give up all three."""
+    gradients = [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    for infeasible, progress in (("primary", 0.0), ("no-ascent", 0.0), ("back-off", 0.2)):
+        step = step_of(gradients)
+        method = started("pcd", 4, tau=0.2, infeasible=infeasible, **RAW)
+        direction = checked_weights(method, step) @ np.array(gradients)
+        np.testing.assert_allclose(direction, [0.0, 1.0, progress], atol=1e-12)
+        assert step.notes["infeasible"] and method.infeasible_steps == 1  # type: ignore[attr-defined]
+
+
+def test_priorities_keep_what_a_higher_level_has_reached() -> None:
+    gradients = np.array([[3.0, -4.0], [1.0, 0.0], [-1.0, 1.0]])
+    for priority, expected in (([1.0, 2.0], [3.0, 4.0]), ([2.0, 1.0], [0.5, 1.5])):
+        direction = direction_of("pcd", gradients, tau=0.5, priority=priority, **RAW)
+        np.testing.assert_allclose(direction, expected, rtol=1e-12)
+        rescaled = direction_of("pcd", gradients, tau=0.5, priority=priority, normalization="none")
+        np.testing.assert_allclose(rescaled, 5.0 * np.array(expected) / np.linalg.norm(expected), rtol=1e-12)

@@ -76,9 +76,11 @@ def number(value: Any, digits: int = 4) -> str:
     """Spell a number with so many significant digits; a dash for what is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    if isinstance(value, float) and value and not 1e-3 <= abs(value) < 1e5:
+    if not isinstance(value, float):
+        return str(value)
+    if value and not 1e-3 <= abs(value) < 1e5:
         return f"{value:.{min(digits, 4) - 2}e}"
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
 def spelled_number(value: Any, decimals: int | None = None) -> str:

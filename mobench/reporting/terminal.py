@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mobench.planning.plan import Plan
     from mobench.store.record import RunRecord
 
-SHORT = ("progress ↑", "passes/step", "peak MB")
+SHORT = ("runs", "progress ↑", "passes/step", "peak MB")
 """Columns that a terminal leaves to the report."""
 LEGEND = (
     "Best first; ↑ higher is better, ↓ lower. conf: configurations tried; HV: hypervolume, 0 to 1; of a step's time, "
@@ -69,6 +69,8 @@ def print_results(console: Console, results: SuiteResults) -> None:
 def print_sheet(console: Console, sheet: Sheet, *, intervals: bool = False, notes: bool = False) -> None:
     """Print one table; texts come partly from plugins and suites, and are never read as markup."""
     table = _table(sheet.title, *sheet.header)
+    for column in table.columns[1:] if intervals else ():
+        column.no_wrap = True  # a long name is folded rather than a number
     starred = any(cell.strong for row in sheet.rows for cell in row)
     for row in sheet.rows:
         texts = [cell.full if intervals else cell.text for cell in row]

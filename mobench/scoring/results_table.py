@@ -51,9 +51,9 @@ def results_table(given: RunColumns | Iterable[RunRecord]) -> pd.DataFrame:
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with Python's texts: pandas' own are slow at many small selections."""
+    """Return the table with Python's texts, its columns in one piece: pandas' own are slow at many small selections."""
     texts = [column for column, kind in table.dtypes.items() if isinstance(kind, pd.StringDtype)]
-    return table.astype(dict.fromkeys(texts, object))
+    return table.astype(dict.fromkeys(texts, object)).copy()
 
 
 def _configuration(spec: RunSpec) -> dict[str, Any]:

@@ -3,7 +3,7 @@ import pytest
 
 from mobench.reporting.latex import escape_latex, latex_table
 from mobench.reporting.markdown import escape_markdown, markdown_table
-from mobench.reporting.sheet import Cell, Sheet, number_cell, slug, spelled_number
+from mobench.reporting.sheet import Cell, Sheet, number, number_cell, slug, spelled_number
 
 SHEET = Sheet(
     "mine",
@@ -72,6 +72,7 @@ def test_numbers_and_intervals():
         "0.1234",
         "1.23e+05",
     ]
+    assert [number(value, 3) for value in (5260.4, 99.96, 123.4)] == ["5260", "100", "123"]
     assert [spelled_number(value, 1) for value in (nan, 2.25, 98.0)] == ["–", "2.2", "98.0"]
     assert number_cell(98.0, 97.0, 99.0, 1).full == "98.0 [97.0, 99.0]"
     assert number_cell(98.0, nan, nan, 1).full == "98.0"

@@ -33,3 +33,11 @@ def test_text_of_others_is_printed_as_it_stands():
     text = io.StringIO()
     print_sheet(Console(file=text, width=100), sheet(("method",), [("[nan, nan]",), ("[/b] mine",)], "title [/red]"))
     assert all(part in " ".join(text.getvalue().split()) for part in ("[nan, nan]", "[/b] mine", "title [/red]"))
+
+
+def test_a_long_name_is_folded_rather_than_a_number_with_its_interval():
+    text = io.StringIO()
+    row = (Cell("a-method-with-a-long-name(setting=value)"), Cell("3"), Cell("0.562", interval="[0.523, 0.599]"))
+    table = Sheet("numbers", "", ("method", "configurations", "hypervolume ↑"), (row,), None)
+    print_sheet(Console(file=text, width=60), table, intervals=True)
+    assert "0.562 [0.523, 0.599]" in text.getvalue()

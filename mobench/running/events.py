@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mobench.core.outcome import Status
+from mobench.core.spec import RunSpec
+from mobench.running.job import Steps
 
 
 @dataclass(frozen=True)
@@ -12,6 +15,21 @@ class Started:
     """A group of runs began to train."""
 
     runs: int
+    job: str = ""
+    """The id of its first run; empty where the runs were done by another driver and are only counted."""
+    label: str = ""
+    """What it trains, for people."""
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A group of runs came further."""
+
+    job: str
+    runs: int
+    work: float
+    """The group's expected work."""
+    steps: Steps
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,7 @@ class Finished:
     """Runs of one group have their records."""
 
     runs: tuple[FinishedRun, ...]
+    job: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,9 +62,24 @@ class Split:
     reason: str
     again: bool = False
     """Whether they stay together and go on where they were; without a reason there is nothing to tell."""
+    job: str = ""
 
 
-Event = Started | Finished | Split
+Event = Started | Stepped | Finished | Split
+
+
+def label_of(specs: Sequence[RunSpec]) -> str:
+    """Name runs for people: method, problem and seed, or how many of which methods and problems."""
+    first = specs[0]
+    if len(specs) == 1:
+        return f"{first.method} on {first.problem}, seed {first.seed}"
+    methods = list(dict.fromkeys(spec.method for spec in specs))
+    problems = list(dict.fromkeys(spec.problem for spec in specs))
+    return f"{len(specs)} runs of {_first_few(methods)} on {_first_few(problems)}"
+
+
+def _first_few(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 2 else f"{names[0]} and {len(names) - 1} more"
 
 
 @dataclass

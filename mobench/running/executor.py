@@ -15,12 +15,12 @@ from mobench.core.spec import RunSpec
 from mobench.errors import StorageError, UserError
 from mobench.running import fork_server
 from mobench.running.environment import environment
-from mobench.running.events import Event, Finished, FinishedRun, Split, Started, Tally
+from mobench.running.events import Event, Finished, FinishedRun, Split, Started, Stepped, Tally, label_of
 from mobench.running.executors.base import Executor, Limits, Setup, Share
 from mobench.running.executors.here import Here
 from mobench.running.executors.local import Local
 from mobench.running.interruption import Interruption
-from mobench.running.job import Broken, Halted, Job, Lost, Summary, Train
+from mobench.running.job import Broken, Halted, Job, Lost, Steps, Summary, Train
 from mobench.running.worker import utc_now
 from mobench.store.folder import Store
 from mobench.store.lease import LEASE_SECONDS, Leases
@@ -79,7 +79,8 @@ def execute(
     with Interruption() as interruption, leases if groups else nullcontext():
         execution = _Execution(groups, store, leases, on_event, weights, train, interruption, _by_digest(plugins))
         if groups:
-            execution.run(executor, Setup(Limits(time_limit, memory_limit), share, interruption))
+            limits = Limits(time_limit, memory_limit)
+            execution.run(executor, Setup(limits, share, interruption, execution.stepped))
     execution.tally.seconds = time.perf_counter() - started
     if execution.tally.done + execution.tally.failed < execution.tally.planned:
         execution.tally.signal = interruption.signal
@@ -178,7 +179,7 @@ class _Execution:
                 continue
             attempt.started, attempt.clock = utc_now(), time.perf_counter()
             attempt.saved = self.checkpoint_stamp(attempt)
-            self.on_event(Started(len(attempt.job.specs)))
+            self.on_event(Started(len(attempt.job.specs), _name(attempt.job), label_of(attempt.job.specs)))
             self.busy[_key(attempt.job)] = attempt
             executor.submit(attempt.job)
 
@@ -195,7 +196,7 @@ class _Execution:
             self.leave(attempt, elsewhere, weight)
         if stored:
             self.on_event(Started(len(stored)))
-            self.finish([(spec, self.summary(spec.id)) for spec in stored], attempt.work)
+            self.finish([(spec, self.summary(spec.id)) for spec in stored], attempt.work, "")
         stamps = {spec.id: self.stamps[spec.id] for spec in mine}
         attempt.job = replace(attempt.job, specs=tuple(mine), stamps=stamps, fence=self.leases.fence)
         return bool(mine)
@@ -240,18 +241,19 @@ class _Execution:
             summaries = [Summary(record.id, record.outcome.status, record.outcome.reason) for record in records]
         else:
             summaries = result
-        self.finish([(specs.pop(summary.id), summary) for summary in summaries], attempt.work)
+        name = _name(attempt.job)
+        self.finish([(specs.pop(summary.id), summary) for summary in summaries], attempt.work, name)
         if not specs:
             return
         if not isinstance(result, Lost):
-            self.on_event(Split(len(specs), LEFT))
+            self.on_event(Split(len(specs), LEFT, job=name))
             self.leave(attempt, list(specs.values()), attempt.work * len(specs))
         elif result.cause == "killed" and self.may_begin_again(attempt):
             self.begin_again(attempt, result.reason)
         elif len(attempt.job.specs) > 1:
             for spec in specs.values():
                 self.push(_Attempt(self.job((spec,)), attempt.work), attempt.work)
-            self.on_event(Split(len(specs), result.reason))
+            self.on_event(Split(len(specs), result.reason, job=name))
         elif result.cause == "memory" and not attempt.job.alone:
             self.begin_again(replace(attempt, job=replace(attempt.job, alone=True)), result.reason)
         else:
@@ -265,7 +267,7 @@ class _Execution:
     def begin_again(self, attempt: _Attempt, reason: str) -> None:
         """Queue a job that goes on from its checkpoint."""
         self.push(attempt, attempt.work * len(attempt.job.specs))
-        self.on_event(Split(len(attempt.job.specs), reason, again=True))
+        self.on_event(Split(len(attempt.job.specs), reason, again=True, job=_name(attempt.job)))
 
     def checkpoint_stamp(self, attempt: _Attempt) -> tuple[int, int] | None:
         """Return something that changes whenever the job's checkpoint is written."""
@@ -288,25 +290,31 @@ class _Execution:
             raise StorageError.of(self.store.root, error) from error
         if not saved:
             self.leave(attempt, [spec], attempt.work)
-            self.on_event(Split(1, LEFT))
+            self.on_event(Split(1, LEFT, job=spec.id))
             return
         if not lost.resumable:
             self.store.checkpoint(spec.id).unlink(missing_ok=True)
-        self.finish([(spec, Summary(spec.id, outcome.status, lost.reason))], attempt.work)
+        self.finish([(spec, Summary(spec.id, outcome.status, lost.reason))], attempt.work, spec.id)
 
-    def finish(self, results: Sequence[tuple[RunSpec, Summary]], work: float) -> None:
-        """Count runs that have their records."""
+    def stepped(self, job: Job, steps: Steps) -> None:
+        """Tell how far a job is."""
+        attempt = self.busy.get(_key(job))
+        if attempt is not None:
+            runs = len(job.specs)
+            self.on_event(Stepped(_name(job), runs, runs * attempt.work, steps))
+
+    def finish(self, results: Sequence[tuple[RunSpec, Summary]], work: float, job: str) -> None:
+        """Count runs that have their records; `job` is the one that made them, empty for another driver's."""
         runs = []
         for spec, summary in results:
             self.leases.release(spec.id)
-            label = f"{spec.method} on {spec.problem}, seed {spec.seed}"
-            runs.append(FinishedRun(spec.id, label, summary.status, summary.reason, work))
+            runs.append(FinishedRun(spec.id, label_of([spec]), summary.status, summary.reason, work))
         failures = [run for run in runs if run.status == "failed"]
         self.finished += [run.id for run in runs]
         self.tally.done += len(runs) - len(failures)
         self.tally.failures += failures
         if runs:
-            self.on_event(Finished(tuple(runs)))
+            self.on_event(Finished(tuple(runs), job))
 
     def check_folder(self) -> None:
         """Refuse to call finished what is no longer there."""
@@ -316,6 +324,11 @@ class _Execution:
                 f"{gone} of {len(self.finished)} records that were just stored in {self.store.root} are gone: somebody "
                 "deletes files there; the same command repeats those runs"
             )
+
+
+def _name(job: Job) -> str:
+    """Return what events call a job."""
+    return job.specs[0].id
 
 
 def _key(job: Job) -> tuple[str, ...]:

@@ -42,6 +42,30 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """How far a job is: what a worker reports while it trains, at most about twice a second."""
+
+    step: int
+    """Steps taken."""
+    total: int
+    first: int
+    """Steps that were taken before this worker began: a checkpoint's."""
+    seconds: float
+    """How long this worker has been training."""
+    host: str
+    """Where it does so."""
+
+    @property
+    def rate(self) -> float:
+        """Steps per second of this worker."""
+        return (self.step - self.first) / self.seconds if self.seconds > 0 else 0.0
+
+
+OnSteps = Callable[[Steps], None]
+"""Takes a worker's reports, in the worker's process and in the middle of training: it has to be quick."""
+
+
+@dataclass(frozen=True)
 class Summary:
     """What the scheduling process wants to know about a finished run."""
 

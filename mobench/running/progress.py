@@ -11,17 +11,19 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from mobench.running.events import Event, FinishedRun, Split, Started
+from mobench.running.events import Event, FinishedRun, Split, Started, Stepped
 
 LOG_SECONDS = 10.0
 """A log file gets a line at most this often, or at every tenth of the runs."""
+LOG_SHARE = 0.05
+"""Steps alone add a line to a log file only after this share of the time so far."""
 
 
 class Progress:
     """Show runs done, running and failed, and the time left.
 
     Give `update` to `execute`. `total` is the number of runs, `work` the sum of the groups' weights;
-    the time left follows from the share of the work that is finished.
+    the time left follows from the share of the work that is finished, by runs and by steps of running ones.
     """
 
     def __init__(
@@ -42,6 +44,8 @@ class Progress:
         self._tenths = 0
         self._done = self._failed = self._running = 0
         self._finished_work = 0.0
+        self._steps: dict[str, Stepped] = {}
+        """The last report of every running job that has sent one."""
         self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
@@ -65,18 +69,22 @@ class Progress:
         """Take in an event."""
         if isinstance(event, Started):
             self._running += event.runs
+        elif isinstance(event, Stepped):
+            self._steps[event.job] = event
         elif isinstance(event, Split):
             self._running -= event.runs
+            self._steps.pop(event.job, None)
             how = "begin again" if event.again else "go on one by one"
             if event.reason:
                 self._note(f"{event.runs} runs {how}: {event.reason}")
         else:
+            self._steps.pop(event.job, None)
             for run in event.runs:
                 self._finish(run)
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self._done + self._failed, counts=self.counts())
+            self._bar.update(self._bar.task_ids[0], completed=self.completed(), counts=self.counts())
         else:
-            self._log()
+            self._log(LOG_SHARE if isinstance(event, Stepped) else 0.0)
 
     def counts(self, final: bool = False) -> str:
         """Return the numbers as text."""
@@ -84,17 +92,33 @@ class Progress:
         if not final:
             parts.append(f"{self._running} running")
         parts.append(f"{self._failed} failed")
+        if not final and len(self._steps) == 1 and sum(event.runs for event in self._steps.values()) == self._running:
+            (event,) = self._steps.values()
+            parts.append(f"step {event.steps.step:,} of {event.steps.total:,}")
         left = self.seconds_left()
         if left is not None and not final:
             parts.append(f"{spell_seconds(left)} left")
         return ", ".join(parts)
 
+    def completed(self) -> float:
+        """Return how many runs are finished, and the finished shares of running ones."""
+        shares = (event.runs * event.steps.step / event.steps.total for event in self._steps.values())
+        return self._done + self._failed + sum(shares)
+
     def seconds_left(self) -> float | None:
-        """Estimate the remaining seconds, None before anything is finished."""
-        if self._finished_work <= 0.0:
+        """Estimate the remaining seconds, None before any work is done.
+
+        Steps before a checkpoint are work that nobody has to do now, so they count neither as done nor as left.
+        """
+        here = saved = 0.0
+        for event in self._steps.values():
+            here += event.work * (event.steps.step - event.steps.first) / event.steps.total
+            saved += event.work * event.steps.first / event.steps.total
+        done = self._finished_work + here
+        if done <= 0.0:
             return None
-        rest = max(0.0, self._work - self._finished_work)
-        return (self._clock() - self._begun) * rest / self._finished_work
+        rest = max(0.0, self._work - saved - done)
+        return (self._clock() - self._begun) * rest / done
 
     def _finish(self, run: FinishedRun) -> None:
         self._running -= 1
@@ -109,15 +133,12 @@ class Progress:
         if not self._quiet:
             self._print(text)
 
-    def _log(self) -> None:
-        """Write a line if the last one is old enough."""
+    def _log(self, share: float) -> None:
+        """Write a line if the last one is old enough: at least `share` of the time so far."""
         finished, now = self._done + self._failed, self._clock()
         tenths = 10 * finished // self._total if self._total else 0
-        if (
-            self._quiet
-            or finished == self._total
-            or not (tenths > self._tenths or now - self._last_line >= LOG_SECONDS)
-        ):
+        wait = max(LOG_SECONDS, share * (now - self._begun))
+        if self._quiet or finished == self._total or not (tenths > self._tenths or now - self._last_line >= wait):
             return
         self._tenths, self._last_line = tenths, now
         self._print(self.counts())

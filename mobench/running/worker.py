@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import platform
 import time
 import traceback
 from contextlib import AbstractContextManager
@@ -15,10 +16,11 @@ from mobench.core.registry import file_digest
 from mobench.core.resources import resources
 from mobench.errors import StorageError
 from mobench.running.environment import on_device
-from mobench.running.job import Broken, Halted, Job, Lost, Result, Summary, Train
+from mobench.running.job import Broken, Halted, Job, Lost, OnSteps, Result, Steps, Summary, Train
 from mobench.running.memory import MemoryMeter
 from mobench.store.folder import Store
 from mobench.store.record import PeakMemory, RunRecord, SharedProcess, settled
+from mobench.training.step_reports import Listener, listening
 from mobench.training.stopping import Stopped, ran_out_of_memory
 
 _trained: set[str] = set()
@@ -27,12 +29,17 @@ _sources: set[str] = set()
 """sha256 of the foreign files that this process has loaded."""
 
 
-def perform(job: Job, guard: AbstractContextManager[None], passed_on: tuple[type[BaseException], ...] = ()) -> Result:
+def perform(
+    job: Job,
+    guard: AbstractContextManager[None],
+    passed_on: tuple[type[BaseException], ...] = (),
+    on_steps: OnSteps = lambda steps: None,
+) -> Result:
     """Train the job's runs under `guard` and save their records.
 
     If training raises, a single run becomes a failed record, and a job of several is lost: each of its runs is
     to be tried by itself. Exceptions of the types `passed_on` are not about the runs and go to the caller. A run
-    that another driver has taken over is not stored and has no summary.
+    that another driver has taken over is not stored and has no summary. `on_steps` gets reports of how far it is.
     """
     store = Store(job.root)
     checkpoint = store.checkpoint(job.specs[0].id)
@@ -41,7 +48,7 @@ def perform(job: Job, guard: AbstractContextManager[None], passed_on: tuple[type
     meter = MemoryMeter()
     train, process = _resolve(job.train), os.getpid()
     try:
-        with meter, guard:
+        with meter, listening(_reporter(on_steps)), guard:
             outcomes = list(train(job.specs, checkpoint))
     except passed_on:
         raise
@@ -79,6 +86,17 @@ def perform(job: Job, guard: AbstractContextManager[None], passed_on: tuple[type
 def utc_now() -> str:
     """Return the time in ISO 8601, UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _reporter(on_steps: OnSteps) -> Listener:
+    """Return what passes the loop's reports on, but not from a child that a method has forked."""
+    host, process = platform.node(), os.getpid()
+
+    def report(step: int, total: int, first: int, seconds: float) -> None:
+        if os.getpid() == process:
+            on_steps(Steps(step, total, first, seconds, host))
+
+    return report
 
 
 def _keep(job: Job, store: Store, record: RunRecord, trained: Outcome) -> Summary | None:

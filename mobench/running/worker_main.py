@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import os
+import select
 import signal
 import threading
 import traceback
@@ -19,7 +20,7 @@ import threadpoolctl  # type: ignore[import-untyped]
 
 from mobench.core.registry import ignore_installed_packages, load_plugins, methods, problems
 from mobench.errors import UserError
-from mobench.running.job import Job, Lost, Result
+from mobench.running.job import Job, Lost, Result, Steps
 from mobench.running.process_tree import die_with_parent
 from mobench.running.worker import perform
 from mobench.training.stopping import request_stop
@@ -80,10 +81,10 @@ def serve(channel: Connection, trace: int, variables: Mapping[str, str]) -> None
             message = channel.recv()
         except EOFError:
             return
-        channel.send(_do(message) if isinstance(message, Job) else _call(message, channel))
+        channel.send(_do(message, channel) if isinstance(message, Job) else _call(message, channel))
 
 
-def _do(job: Job) -> Result | Raised:
+def _do(job: Job, channel: Connection) -> Result | Raised:
     """Train and store; what fails then is no run's fault."""
     if not job.foreign and not job.plugins:
         ignore_installed_packages()
@@ -95,9 +96,15 @@ def _do(job: Job) -> Result | Raised:
     except UserError as error:
         return Lost(str(error))
     try:
-        return perform(job, nullcontext())
+        return perform(job, nullcontext(), on_steps=lambda steps: _report(steps, channel))
     except Exception as error:  # noqa: BLE001 - the scheduling process has to know, whatever it is
         return Raised(traceback.format_exception_only(error)[-1].strip(), traceback.format_exc())
+
+
+def _report(steps: Steps, channel: Connection) -> None:
+    """Send how far training is; if nobody has read for so long that the pipe is full, training does not wait."""
+    if select.select([], [channel], [], 0)[1]:
+        channel.send(steps)
 
 
 def _call(call: Call, channel: Connection) -> Returned | Raised:

@@ -15,6 +15,7 @@ from multiprocessing.context import ForkServerProcess
 from typing import Any
 
 from mobench.running import fork_server
+from mobench.running.job import Steps
 from mobench.running.process_tree import (
     kill_descendants,
     kill_group,
@@ -83,6 +84,8 @@ class WorkerProcess:
         self.since: float | None = None
         """When it began to do so."""
         self.used = False
+        self.steps: Steps | None = None
+        """How far training is, as last reported."""
         self._start()
 
     @property
@@ -92,7 +95,7 @@ class WorkerProcess:
 
     def submit(self, message: Any) -> None:
         """Give the process something to do, as soon as it is ready."""
-        self._message, self.used = message, True
+        self._message, self.used, self.steps = message, True, None
         if self._ready:
             self._send()
 
@@ -105,6 +108,9 @@ class WorkerProcess:
             except (EOFError, ConnectionResetError):
                 self._silent = True
                 break
+            if isinstance(answer, Steps):
+                self.steps = answer
+                continue
             if not isinstance(answer, Doing):
                 self._message = self.since = None
                 return answer

@@ -33,6 +33,7 @@ from mobench.training.leaving import FIRST_LOOK, leaving
 from mobench.training.optimizer import Training
 from mobench.training.secondary_progress import secondary_progress, update_of
 from mobench.training.step import take_step
+from mobench.training.step_reports import REPORT_SECONDS, tell
 from mobench.training.stopping import Stopped, ran_out_of_memory, stop_requested
 from mobench.training.workload import Stack, Workload, make_workload
 
@@ -136,8 +137,8 @@ class Group:
         sampled = sampled_steps(self.total, path=self.workload.point(0) is not None)
         observed = any(member.observes for member in self.members)
         per_epoch = self.workload.steps_per_epoch
-        started = last_saved = time.perf_counter()
-        before, saved = self.seconds, False
+        started = last_saved = last_told = time.perf_counter()
+        before, first, saved = self.seconds, self.iteration, False
         while self.iteration < self.total and (alive := self.alive):
             lr = self.training.lr_at(self.iteration, per_epoch)
             for parameters in self.optimizer.param_groups:
@@ -158,6 +159,9 @@ class Group:
             started += QUIET.pause()
             now = time.perf_counter()
             self.seconds = before + now - started
+            if now - last_told > REPORT_SECONDS:
+                tell(self.iteration, self.total, first, self.seconds - before)
+                last_told = now
             if self.may_leave and self.iteration >= self.next_look:
                 self.let_slow_methods_leave()
             if self.training.epochs and self.iteration % per_epoch == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -15,7 +15,7 @@ from mobench.errors import UserError
 
 if TYPE_CHECKING:
     from mobench.running.interruption import Interruption
-    from mobench.running.job import Job, Result
+    from mobench.running.job import Job, Result, Steps
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Setup:
     limits: Limits = field(default_factory=Limits)
     share: Share = field(default_factory=Share)
     interruption: Interruption | None = None
+    on_steps: Callable[[Job, Steps], None] = lambda job, steps: None
+    """Told how far jobs are, whenever an executor knows, in the thread that polls or submits."""
 
 
 class Executor(Configurable, ABC):

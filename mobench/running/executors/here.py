@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from mobench.errors import UserError
@@ -49,7 +50,12 @@ class Here(Executor):
         result: Result
         try:
             with _one_thread():
-                result = perform(job, self._guard(), passed_on=(KeyboardInterrupt, TimeLimitExceeded))
+                result = perform(
+                    job,
+                    self._guard(),
+                    passed_on=(KeyboardInterrupt, TimeLimitExceeded),
+                    on_steps=partial(self._setup.on_steps, job),
+                )
         except KeyboardInterrupt:
             if interruption is None or not interruption.insisted:  # a plugin raised it
                 raise

@@ -10,7 +10,7 @@ from mobench.running.executors.base import Executor, Setup, Share
 from mobench.running.executors.here import too_slow
 
 if TYPE_CHECKING:
-    from mobench.running.job import Job, Result
+    from mobench.running.job import Job, Result, Steps
     from mobench.running.machine import Place
     from mobench.running.worker_process import Death, WorkerProcess
 
@@ -83,6 +83,8 @@ class Slot:
         self.place = place
         self.job: Job | None = None
         self._limits = setup.limits
+        self._on_steps = setup.on_steps
+        self._told: Steps | None = None
         self._worker: WorkerProcess | None = None
         self._looked = 0.0
 
@@ -114,6 +116,10 @@ class Slot:
 
         assert self._worker is not None and self.job is not None
         answer: Result | Death | Raised | None = self._worker.poll()
+        if self._worker.steps is not self._told:
+            self._told = self._worker.steps
+            if self._told is not None:
+                self._on_steps(self.job, self._told)
         if isinstance(answer, Raised):
             raise RuntimeError(f"a worker process failed outside of training:\n{answer.trace}")
         if isinstance(answer, Death):

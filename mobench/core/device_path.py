@@ -31,3 +31,11 @@ def forced_device_path() -> Iterator[None]:
         yield
     finally:
         _forced.reset(token)
+
+
+def require_one_device(*tensors: torch.Tensor) -> None:
+    """Raise if tensors are on several devices: a copy between them would be slow and go unnoticed."""
+    first = tensors[0].device
+    other = next((tensor.device for tensor in tensors if tensor.device != first), first)
+    if other != first:
+        raise RuntimeError(f"tensors are on several devices, {first} and {other}; all must be on one")

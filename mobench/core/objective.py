@@ -53,17 +53,17 @@ class KnownGradient(ABC):
             if block is None:
                 view.zero_()
             elif block is not view:
-                if block.shape != view.shape:
-                    raise shape_error(self, index, block, view)
+                require_fit(self, index, block, view)
                 view.copy_(block)
         return present
 
 
-def shape_error(objective: KnownGradient, index: int, block: torch.Tensor, parameter: torch.Tensor) -> Exception:
-    """Return the error for a block that does not fit its parameter."""
+def require_fit(objective: KnownGradient, index: int, block: torch.Tensor, parameter: torch.Tensor) -> None:
+    """Raise if a block has another shape than its parameter, or is on another device."""
     from mobench.errors import UserError
 
-    return UserError(
-        f"{type(objective).__name__}.gradient({index}) has shape {tuple(block.shape)}; "
-        f"parameter {index} has shape {tuple(parameter.shape)}"
-    )
+    if block.shape != parameter.shape or block.device != parameter.device:
+        raise UserError(
+            f"{type(objective).__name__}.gradient({index}) has shape {tuple(block.shape)} on {block.device}; "
+            f"parameter {index} has shape {tuple(parameter.shape)} on {parameter.device}"
+        )

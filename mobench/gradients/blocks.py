@@ -15,8 +15,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from mobench.core.device_path import require_one_device
 from mobench.core.flat import FlatBlocks
-from mobench.core.objective import KnownGradient, shape_error
+from mobench.core.objective import KnownGradient, require_fit
 from mobench.errors import NonFiniteError, UserError
 from mobench.gradients import cpu_kernels
 
@@ -63,7 +64,9 @@ class StoredRow:
             out.vector.zero_()
             views = list(compress(views, present))
         if views:
-            torch._foreach_copy_(views, [block for block in blocks if block is not None])
+            sources = [block for block in blocks if block is not None]
+            require_one_device(out.vector, *sources)
+            torch._foreach_copy_(views, sources)
         return present
 
 
@@ -104,8 +107,8 @@ class KnownRow:
             block = self._objective.gradient_into(index, self._scratch.block(index, parameter))
         else:
             block = self._objective.gradient(index)
-        if block is not None and block.shape != parameter.shape:
-            raise shape_error(self._objective, index, block, parameter)
+        if block is not None:
+            require_fit(self._objective, index, block, parameter)
         return block
 
     def fill(self, out: FlatBlocks) -> Sequence[bool]:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mobench.core.device_path import as_on_cpu
+from mobench.core.device_path import as_on_cpu, require_one_device
 from mobench.core.method import Matrix, Vector
 from mobench.gradients import cpu_kernels
 from mobench.solvers.scaling import RESOLUTION, eigenvalues_exceed
@@ -83,6 +83,7 @@ class GramSum:
         present = [(row, piece) for row, piece in enumerate(block) if piece is not None]
         if not present:
             return
+        require_one_device(*(piece for _, piece in present))
         types = {piece.dtype for _, piece in present}
         self._rounded |= types != {torch.float64}
         if self._wide or torch.float64 in types:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,9 @@ from .layer_pool import for_each_layer
 from .penalties import Penalty
 from .spectrum import Factor, Spectrum, decompose, singular_values, spectral_factor, without_rounding
 
+Family = Sequence[Joined]
+"""Stacks of weights that are decomposed together."""
+
 
 class Nuclear(Penalty):
     """s·Σ_ℓ ‖W_ℓ‖_*, each weight read as C_out × (C_in·k·k).
@@ -25,56 +28,60 @@ class Nuclear(Penalty):
     when it is asked for. The proximal map is U max(S − t, 0) Vᵀ. It leaves the basis as it is, so that the
     `update` after it needs no decomposition of its own.
 
-    A stack is one layer on a CPU, where each gets a core, and all layers of one shape elsewhere.
+    On a CPU each layer is computed by itself, on a core of its own. Elsewhere layers of one shape form a stack, and
+    stacks of one short side a family, which is decomposed at once.
     """
 
     _ahead: Tensor | None = None
     """The value, where a proximal step has prepared the next update."""
 
     def rearrange(self, weights: Mapping[int, Tensor]) -> None:
-        self._stacks = {group.indices: group.tensors[0] for group in _stacks(weights, weights)}
+        stacks = _stacks(weights, weights)
+        self._stacks = [stack.indices for stack in stacks]
+        self._families = _families(stacks)
         self._factors: dict[int, Factor] = {}
         """By the first weight of a stack."""
         self._ahead = None
 
     def _read(self, weights: Mapping[int, Tensor]) -> Tensor:
         total, self._ahead = self._ahead, None
-        return self._for_each_stack(self._prepare) if total is None else total
+        return self._for_each_family(self._prepare) if total is None else total
 
-    def _prepare(self, first: int, matrix: Tensor) -> Tensor:
-        return self._keep(first, matrix, decompose(matrix))
+    def _prepare(self, family: Family) -> Tensor:
+        return self._keep(family, decompose(_matrices(family)))
 
-    def _keep(self, first: int, matrix: Tensor, spectrum: Spectrum) -> Tensor:
+    def _keep(self, family: Family, spectrum: Spectrum) -> Tensor:
         """Keep what the subgradient needs, and return the norm."""
-        self._factors[first] = spectral_factor(spectrum, lambda values: self.scale / values, matrix.dtype)
+        matrices = _matrices(family)
+        factor = spectral_factor(spectrum, lambda values: self.scale / values, matrices[0].dtype)
+        self._factors |= zip((stack.indices[0] for stack in family), factor.divided(matrices), strict=True)
         return spectrum.values.sum() * self.scale
 
     def evaluate(self) -> float:
-        def norm(first: int, matrix: Tensor) -> Tensor:
-            return singular_values(matrix).sum() * self.scale
+        def norm(family: Family) -> Tensor:
+            return singular_values(_matrices(family)).sum() * self.scale
 
-        groups = _stacks(weights := self.weights, weights)
-        return float(_total(for_each_layer(norm, {group.indices[0]: group.tensors[0] for group in groups})))
+        return float(_total(norm, _families(_stacks(weights := self.weights, weights))))
 
     def shrink(self, threshold: float) -> None:
-        def soften(first: int, matrix: Tensor) -> Tensor:
-            values, basis = decompose(matrix)
+        def soften(family: Family) -> Tensor:
+            matrices = _matrices(family)
+            values, basis = decompose(matrices)
             factor = spectral_factor(
-                Spectrum(values, basis), lambda found: (1.0 - threshold / found).clamp_min(0.0), matrix.dtype
+                Spectrum(values, basis), lambda found: (1.0 - threshold / found).clamp_min(0.0), matrices[0].dtype
             )
-            result = torch.empty_like(matrix)
-            factor.write(matrix, result)
-            matrix.copy_(result)
-            return self._keep(first, matrix, Spectrum(without_rounding((values - threshold).clamp_min(0.0)), basis))
+            for matrix, part in zip(matrices, factor.divided(matrices), strict=True):
+                part.write(matrix, matrix)
+            return self._keep(family, Spectrum(without_rounding((values - threshold).clamp_min(0.0)), basis))
 
         self.seen()
-        self._ahead = self._for_each_stack(soften)
+        self._ahead = self._for_each_family(soften)
 
     def outdate(self) -> None:
         self._ahead = None
 
-    def _for_each_stack(self, function: Callable[[int, Tensor], Tensor]) -> Tensor:
-        return _total(for_each_layer(function, {indices[0]: matrix for indices, matrix in self._stacks.items()}))
+    def _for_each_family(self, function: Callable[[Family], Tensor]) -> Tensor:
+        return _total(function, self._families)
 
     def gradient(self, index: int) -> Tensor | None:
         weight = self.weight(index)
@@ -122,5 +129,21 @@ def _in_stack(weight: Tensor) -> Tensor:
     return as_matrix(weight) if as_on_cpu(weight.device) else as_matrix(weight).unsqueeze(0)
 
 
-def _total(norms: list[Tensor]) -> Tensor:
-    return torch.stack(norms).sum()
+def _families(stacks: Iterable[Joined]) -> dict[int, Family]:
+    """Return the stacks that are decomposed together, by their first weight."""
+    found: dict[object, list[Joined]] = {}
+    for stack in stacks:
+        (matrix,) = stack.tensors
+        alone = stack.indices if as_on_cpu(matrix.device) else None
+        found.setdefault((matrix.device, matrix.dtype, min(matrix.shape[-2:]), alone), []).append(stack)
+    return {family[0].indices[0]: family for family in found.values()}
+
+
+def _matrices(family: Family) -> list[Tensor]:
+    return [stack.tensors[0] for stack in family]
+
+
+def _total(function: Callable[[Family], Tensor], families: Mapping[int, Family]) -> Tensor:
+    """Return the sum of `function` over all families, each on a core of its own where it is a CPU."""
+    firsts = {first: family[0].tensors[0] for first, family in families.items()}
+    return torch.stack(for_each_layer(lambda first, _: function(families[first]), firsts)).sum()

@@ -50,7 +50,7 @@ def effective_rank(weights: Sequence[Tensor]) -> float:
 
 
 def _effective_rank(matrix: Tensor) -> float:
-    values = singular_values(matrix)
+    values = singular_values([matrix])
     total = values.sum()
     if total == 0:
         return 0.0

@@ -9,19 +9,19 @@ The Gram matrix is taken in float64: squaring halves the number of digits, and 1
 singular values correct down to about 1e-8 of the largest. Those below `RELATIVE_CUTOFF` are the
 rounding of float32 weights and count as zero.
 
-On a CPU one matrix is taken at a time. A device takes layers × rows × columns, weights of one shape at once,
-and nothing that is computed is looked at.
+On a CPU one matrix is taken at a time. A device takes layers × rows × columns, weights of one shape at once, and
+decomposes all layers of one short side in one call. Nothing that is computed is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from mobench.core.device_path import as_on_cpu
+from mobench.core.device_path import as_on_cpu, require_one_device
 from mobench.errors import NonFiniteError
 
 RELATIVE_CUTOFF = 1e-6
@@ -32,7 +32,7 @@ _SAFE_AMPLIFICATION = 1e3
 
 _COLUMNS = 512
 _ROWS = 64
-_NUMBERS_ON_DEVICES = 2**22
+_NUMBERS_ON_DEVICES = 2**23
 """How many numbers are at a time copied to float64."""
 
 Multiplier = Callable[[Tensor], Tensor]
@@ -53,16 +53,32 @@ class Factor(NamedTuple):
     right: Tensor | None = None
 
     def write(self, matrix: Tensor, out: Tensor) -> None:
-        """Write the map of `matrix`, or of layers of them, into `out`, which must not share memory with it."""
+        """Write the map of `matrix`, or of layers of them, into `out`, which may be the matrix itself."""
+        require_one_device(matrix, out)
         source, target = _short_side_first(matrix), _short_side_first(out)
         if self.left is None:
             target.zero_()
         elif self.left.dtype == source.dtype:
-            torch.matmul(self.left, source if self.right is None else self.right @ source, out=target)
+            block = source if self.right is None else self.right @ source
+            if out is matrix:
+                target.copy_(self.left @ block)
+            else:
+                torch.matmul(self.left, block, out=target)
         else:
             for part in _parts(source):
                 block = source[..., part].double()
-                target[..., part] = self.left @ (block if self.right is None else self.right @ block)
+                target[..., part] = _product(self.left, block if self.right is None else self.right @ block)
+
+    def divided(self, matrices: Sequence[Tensor]) -> list[Factor]:
+        """Return the factor of each of the matrices that were decomposed together."""
+        if self.left is None or len(matrices) == 1:
+            return [self]
+        return [Factor(left) for left in torch.split(self.left, [len(matrix) for matrix in matrices])]
+
+
+def _product(left: Tensor, right: Tensor) -> Tensor:
+    """Return the matrix product; of layers of them by one call, where `@` takes six."""
+    return torch.bmm(left, right) if left.ndim == 3 else left @ right
 
 
 def _short_side_first(matrix: Tensor) -> Tensor:
@@ -97,7 +113,8 @@ def _gram_on_device(matrix: Tensor) -> Tensor:
     gram: Tensor | None = None
     for part in _parts(matrix):
         block = matrix[..., part].double()
-        gram = block @ block.mT if gram is None else gram + block @ block.mT
+        product = _product(block, block.mT)
+        gram = product if gram is None else gram.add_(product)
     assert gram is not None
     return gram
 
@@ -106,9 +123,14 @@ def _no_spectrum(rows: int, columns: int) -> NonFiniteError:
     return NonFiniteError(f"a {rows}×{columns} weight matrix holds NaN or infinite entries; it has no spectrum")
 
 
-def singular_values(matrix: Tensor) -> Tensor:
+def _grams(matrices: Sequence[Tensor]) -> Tensor:
+    grams = [_gram(_short_side_first(matrix)) for matrix in matrices]
+    return grams[0] if len(grams) == 1 else torch.cat(grams)
+
+
+def singular_values(matrices: Sequence[Tensor]) -> Tensor:
     """Return the singular values in ascending order (float64), those below the cutoff as zero."""
-    return _from_eigenvalues(torch.linalg.eigvalsh(_gram(_short_side_first(matrix))))
+    return _from_eigenvalues(torch.linalg.eigvalsh(_grams(matrices)))
 
 
 def without_rounding(values: Tensor) -> Tensor:
@@ -120,12 +142,12 @@ def _from_eigenvalues(eigenvalues: Tensor) -> Tensor:
     return without_rounding(eigenvalues.clamp_min(0.0).sqrt())
 
 
-def decompose(matrix: Tensor) -> Spectrum:
-    """Return the spectrum of a matrix, or of each of several."""
+def decompose(matrices: Sequence[Tensor]) -> Spectrum:
+    """Return the spectrum of one matrix, or of all layers of several stacks that have a short side in common."""
     try:
-        eigenvalues, basis = torch.linalg.eigh(_gram(_short_side_first(matrix)))
+        eigenvalues, basis = torch.linalg.eigh(_grams(matrices))
     except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
-        raise _no_spectrum(*matrix.shape[-2:]) from None
+        raise _no_spectrum(*matrices[0].shape[-2:]) from None
     return Spectrum(_from_eigenvalues(eigenvalues), basis)
 
 
@@ -139,7 +161,7 @@ def spectral_factor(spectrum: Spectrum, multiplier: Multiplier, dtype: torch.dty
     kept = values > 0
     factors = torch.where(kept, multiplier(torch.where(kept, values, 1.0)), 0.0)
     if not as_on_cpu(values.device):
-        return Factor((basis * factors.unsqueeze(-2)) @ basis.mT)
+        return Factor(_product(basis * factors.unsqueeze(-2), basis.mT))
     highest = (factors * values).max().item()
     if highest == 0.0:
         return Factor(None)

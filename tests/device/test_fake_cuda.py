@@ -11,10 +11,12 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 
 from mobench.core.flat import FlatBlocks, memory_order
+from mobench.core.objective import KnownGradient
 from mobench.errors import UserError
-from mobench.gradients.blocks import KnownRow, Scratch, StoredRow
+from mobench.gradients.blocks import KnownRow, Scratch, StoredRow, weighted_sum
 from mobench.gradients.buckets import make_buckets
 from mobench.gradients.gradient_rows import GradientRows
+from mobench.gradients.gram import GramSum
 from mobench.problems.compression.nuclear import Nuclear
 from mobench.problems.compression.penalties import L1, GroupLasso, Penalty, proximal_step
 
@@ -60,13 +62,45 @@ def test_proximal_steps_stay_on_their_device(kind: type[Penalty], parameters: li
     assert on_cuda(penalty.value)
 
 
-@pytest.mark.parametrize("kind", [GroupLasso, L1])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_gradient_written_to_another_device_is_refused(kind: type[Penalty], parameters: list[Tensor]) -> None:
     penalty = kind(parameters, PENALISED)
     penalty.update()
     elsewhere = FlatBlocks.of(torch.zeros(32 * 16 * 9), [2], parameters)
-    with pytest.raises(Exception, match=r"[dD]evice"):
+    with pytest.raises(RuntimeError, match=r"[dD]evice"):
         penalty.gradients_into(elsewhere)
+
+
+class OnTheHost(KnownGradient):
+    """An objective whose gradient is left on the CPU."""
+
+    value = 1.0
+
+    def gradient(self, index: int) -> Tensor | None:
+        return torch.zeros(SHAPES[index])
+
+
+def test_a_known_gradient_on_another_device_is_refused(parameters: list[Tensor]) -> None:
+    row = KnownRow(OnTheHost(), parameters, Scratch(parameters))
+    (bucket,) = make_buckets(parameters, range(len(parameters)))
+    for read in (lambda: row.block(2), lambda: row.fill(bucket.blocks(0))):
+        with pytest.raises(UserError, match=r"OnTheHost.gradient\(\d\) .* on cpu; parameter \d .* on cuda"):
+            read()
+
+
+def test_a_stored_gradient_on_another_device_is_not_copied_into_a_bucket(parameters: list[Tensor]) -> None:
+    (bucket,) = make_buckets(parameters, range(len(parameters)))
+    on_the_host = StoredRow([torch.zeros(shape) for shape in SHAPES], 1.0, owned=True)
+    with pytest.raises(RuntimeError, match=r"several devices, cuda:0 and cpu"):
+        on_the_host.fill(bucket.blocks(0))
+    with pytest.raises(RuntimeError, match=r"[dD]evice"):
+        weighted_sum([(StoredRow([*parameters], 1.0, owned=False), 1.0), (on_the_host, 1.0)], 0, parameters[0])
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_gram_matrix_of_gradients_on_several_devices_is_refused(parameters: list[Tensor], wide: bool) -> None:
+    with pytest.raises(RuntimeError, match=r"several devices, cuda:0 and cpu"):
+        GramSum(2, wide=wide).add([parameters[0].flatten(), torch.zeros(parameters[0].numel())])
 
 
 def step(parameters: list[Tensor]) -> GradientRows:

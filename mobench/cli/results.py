@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command
+from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command, names
+from mobench.cli.method_runs import check_methods, runs_of, short
 from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.settings import choice, flag, text
 from mobench.errors import UserError
@@ -28,10 +29,12 @@ class Results(Command):
     name = "results"
     examples = """
   mobench results suite=escape
+  mobench results method=pcd,mgda
   mobench results format=csv view=scores out=scores.csv
 """
 
     suite: list[str] = SUITES
+    method: list[str] = names(meaning="only these methods; places are among all", shown="NAME[,NAME]")
     profile: str | None = text(None, meaning="only this profile", shown="NAME")
     results: str = RESULTS
     format: str = choice("table", ("table", "csv", "parquet", "json"), meaning="how to write it")
@@ -73,8 +76,9 @@ class Results(Command):
             for suite, manifest in zip(suites, manifests, strict=True)
             for results in read_stored(store, suite, manifest, on_damage=_warn)
         ]
+        check_methods(self.method, (name for results in found for name in results.methods.values()))
         if view == "tables":
-            return _print_tables(found)
+            return _print_tables(found, self.method)
         return self._scores(found)
 
     def _runs(self, store: Store, ids: set[str] | None, experiments: pd.DataFrame) -> int:
@@ -84,13 +88,14 @@ class Results(Command):
         if not len(table):
             of = f" of suite {', '.join(self.suite)}" if self.suite else ""
             raise UserError(f"results={store.root}: there are no stored runs{of}")
+        table = runs_of(self.method, table)
         if self.failed:
             table = table[table["status"] == "failed"]
             if self.format == "table":
                 return _print_failed(table)
         named = experiments.merge(table, on="id", how="right")
         if self.format == "table" and self.out is None:
-            named = _short(named)
+            named = short(named)
         return _write(named, self.format, self.out)
 
     def _scores(self, suites: Iterable[SuiteResults]) -> int:
@@ -99,11 +104,13 @@ class Results(Command):
         from mobench.scoring.scores import budget_curves, instance_scores
 
         scored = instance_scores if self.view == "scores" else budget_curves
-        parts = [
-            scored(found).assign(suite=found.suite.name, profile=found.suite.profile, experiment=found.differs)
-            for found in suites
-            if len(found.table)
-        ]
+        parts = []
+        for found in suites:
+            if len(found.table):
+                scores = scored(found)
+                wanted = scores["contender"].map(found.methods).isin(self.method or [*found.methods.values()])
+                named = {"suite": found.suite.name, "profile": found.suite.profile, "experiment": found.differs}
+                parts.append(scores[wanted].assign(**named))
         return _write(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(), self.format, self.out)
 
 
@@ -111,14 +118,14 @@ def _warn(damage: UserError) -> None:
     print(f"warning: {damage}", file=sys.stderr)
 
 
-def _print_tables(suites: Iterable[SuiteResults]) -> int:
+def _print_tables(suites: Iterable[SuiteResults], methods: Collection[str]) -> int:
     from rich.console import Console
 
     from mobench.reporting.terminal import print_results
 
     console = Console(highlight=False)
     for results in suites:
-        print_results(console, results)
+        print_results(console, results, methods)
     return 0
 
 
@@ -131,14 +138,6 @@ def _print_failed(table: pd.DataFrame) -> int:
         console.print(f"{row['id'][:12]}  {row['problem_label']}  {row['method_label']}  seed {row['seed']}: {reason}")
     console.print(f"{len(table)} failed runs; `mobench show RUN` prints the whole traceback")
     return 0
-
-
-def _short(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what a terminal has room for: which run it is, by an id that `mobench show` takes, and how it ended."""
-    shown = ["id", "suite", "profile", "experiment", "problem_label", "method_label", "seed", "status"]
-    kept = [name for name in shown if name != "experiment" or table[name].fillna("").ne("").any()]
-    losses = [name for name in table if str(name).startswith("loss/")]
-    return table[[*kept, *losses]].assign(id=table["id"].str[:12])
 
 
 def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:

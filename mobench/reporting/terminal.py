@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,31 +35,40 @@ LEGEND = (
 )
 
 
-def print_results(console: Console, results: SuiteResults) -> None:
-    """Print what a suite reports about its results; the report on disk has all tables, with intervals."""
+def print_results(console: Console, results: SuiteResults, methods: Collection[str] = ()) -> None:
+    """Print what a suite reports about its results; the report on disk has all tables, with intervals.
+
+    With `methods` only their rows are printed, each with its place among all.
+    """
+    if methods and not {*methods} & {*results.methods.values()}:
+        return
     if not len(results.table):
         console.print(f"{results.suite.name}: no results yet")
         return
+    shown = {name for name, method in results.methods.items() if not methods or method in methods}
     print_heading(console, results.suite.title, results.suite.name, results.profile)
     failed = f", {results.failed} of them failed" if results.failed else ""
     console.print(f"{len(results.table)} of {results.planned} planned runs are stored{failed}")
     if not len(results.done):
         console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")
         return
-    print_sheet(console, _best_first(_narrowed(methods_sheet(results))), intervals=True)
+    overall = _best_first(_narrowed(methods_sheet(results)))
+    print_sheet(console, _rows_of(_with_places(overall) if methods else overall, shown), intervals=True)
     console.print(Text(LEGEND, style="dim"))
     if any(len(named) > 1 for named in results.all_volumes.values()):
         for sheet in hypervolume_sheets(results):
-            print_sheet(console, _best_first(sheet))
+            print_sheet(console, _rows_of(_best_first(sheet), shown))
     chosen = [sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-")]
     for sheet in chosen:
-        print_sheet(console, _best_first(sheet))
+        print_sheet(console, _rows_of(_best_first(sheet), shown))
     for sentence in selection_policy(results) if chosen else ():
         console.print(Text(sentence, style="dim"))
     if any(cell.strong for sheet in chosen for row in sheet.rows for cell in row):
         console.print(Text("* the best, and all that the seeds cannot tell from it", style="dim"))
     for sheet in pivot_sheets(results):
-        print_sheet(console, _best_first(sheet))
+        print_sheet(console, _rows_of(_best_first(sheet), shown))
+    if methods:
+        return
     if results.published:
         print_sheet(console, published_sheet(results.published), notes=True)
     if results.claims:
@@ -143,6 +152,21 @@ def _best_first(sheet: Sheet) -> Sheet:
         return not numbers, sign * sum(numbers) / len(numbers) if numbers else 0.0
 
     return replace(sheet, rows=tuple(sorted(sheet.rows, key=key)))
+
+
+def _with_places(sheet: Sheet) -> Sheet:
+    """Add to sorted rows which place each has."""
+    rows = tuple(
+        (row[0], Cell(f"{place} of {len(sheet.rows)}"), *row[1:]) for place, row in enumerate(sheet.rows, start=1)
+    )
+    return replace(sheet, header=(sheet.header[0], "place", *sheet.header[1:]), rows=rows)
+
+
+def _rows_of(sheet: Sheet, contenders: Collection[str]) -> Sheet:
+    """Leave out the rows of other contenders; a sheet with other rows than methods stays whole."""
+    if sheet.header[0] not in ("method", "contender"):
+        return sheet
+    return replace(sheet, rows=tuple(row for row in sheet.rows if row[0].text in contenders))
 
 
 def _read(text: str) -> float | None:

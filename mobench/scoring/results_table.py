@@ -47,7 +47,8 @@ def results_table(given: RunColumns | Iterable[RunRecord]) -> pd.DataFrame:
     }
     table = shared.take(number).reset_index(drop=True).assign(**identity)
     table = pd.concat([table, _plain(pd.DataFrame(measured))], axis=1)
-    return table.sort_values(["problem", "method", "seed", "id"], ignore_index=True)
+    # the copy joins hundreds of columns in one block each type; pandas warns of many small ones
+    return table.sort_values(["problem", "method", "seed", "id"], ignore_index=True).copy()
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:

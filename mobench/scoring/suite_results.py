@@ -116,6 +116,8 @@ class SuiteResults:
     @cached_property
     def methods(self) -> dict[str, str]:
         """The method of every contender."""
+        if not len(self.table):
+            return {}
         found = self.table.drop_duplicates("contender")
         return dict(zip(found["contender"], found["method"], strict=True))
 

@@ -1,6 +1,7 @@
 import contextlib
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -172,6 +173,22 @@ def test_asking_for_what_is_not_there(folder):
         "results", "results=out", "format=csv", "out=no/such/place", cwd=folder, code=2
     )
     assert "zzzz" in mobench("show", "zzzz", "results=out", cwd=folder, code=2)
+
+
+def test_results_and_show_by_method(folder):
+    text = mobench("results", "method=mgda", "results=out", cwd=folder)
+    assert re.search(r"^mgda +[12] of 2 ", text, re.MULTILINE), "the place is among all"
+    assert "norms" in text and "pcd" not in text
+    scores = json.loads(mobench("results", "method=pcd", "results=out", "view=scores", "format=json", cwd=folder))
+    assert {row["contender"] for row in scores} == {"pcd"} and len(scores) == 2
+    rows = json.loads(mobench("results", "method=mgda,pcd", "results=out", "format=json", cwd=folder))
+    assert len(rows) == 12
+    shown = mobench("show", "pcd", "results=out", cwd=folder)
+    assert shown.count("double-well") == 8 and "pcd: 8 stored runs, 8 finished, 0 failed" in shown
+    assert shown.split()[shown.split().index("tiny") - 1] in {row["id"][:12] for row in rows if row["method"] == "pcd"}
+    for refused in (("results", "method=pdc"), ("results", "method=pdc", "view=runs"), ("show", "pdc")):
+        assert "'pdc'. Did you mean 'pcd'?" in mobench(*refused, "results=out", cwd=folder, code=2)
+    assert "'pcd' is a method with 8 runs" in mobench("show", "pcd", "results=out", "--json", cwd=folder, code=2)
 
 
 def test_show_prints_a_run_and_its_record(folder):

@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 
 .PHONY: demo site test peers lint browser clean
 
-demo: $(VENV)/installed           ## install, train and prune a network by seven methods, print the tables
+demo: $(VENV)/installed           ## install, train and prune a small network by every method of the suite, print the tables
 	$(BIN)/mobench run suite=compression
 
 site: $(VENV)/installed           ## install, run the quick suites, build the leaderboard and say where it is

@@ -35,16 +35,18 @@ class Fairness(TaskProblem):
     """Predict a disease's progression, and treat two groups of patients alike.
 
     The diabetes table of scikit-learn has ten measurements of 442 patients. A small network predicts whether the
-    disease progresses faster than in half of the patients that are trained on. The groups are patients above and up to
-    the table's median age, or the two values of its column `sex`; the network sees both columns. The second objective
-    is the squared difference of the mean predicted probability between the groups: of all patients (parity), or of
-    those whose disease does progress fast (opportunity). Each seed splits the patients anew.
+    disease progresses faster than in half of the patients that are trained on. The two groups are those of a protected
+    attribute: the values of the column `sex`, or patients above and up to the median age of those that are trained on.
+    The network sees both columns. The second objective is the squared difference of the mean predicted probability
+    between the groups: of all patients (parity), or of those whose disease does progress fast (opportunity). Each seed
+    splits the patients anew.
 
-    By age the groups differ: fast progression in 58 % against 42 % of the whole table. By sex they do not (50.2 %
-    against 49.8 %), so that what is measured there on 110 patients is mostly chance; it serves as a control.
+    The table has no other protected attributes than these two, and suites take both: none was picked by what it shows.
+    Among the patients that are trained on at the seeds 0 to 4, fast progression is more frequent in the older ones, by
+    9 to 21 points; by sex it differs by 5 points at most, so that these groups serve as a control.
     """
 
-    id = "fairness@1"
+    id = "fairness@2"
     title = "Accuracy and fairness"
     formulas = (
         Formula(
@@ -66,7 +68,7 @@ class Fairness(TaskProblem):
     )
 
     criterion: str = choice("parity", ("parity", "opportunity"), meaning="whose mean predictions shall be equal")
-    group: str = choice("age", ("age", "sex"), meaning="what the two groups are told apart by")
+    group: str = choice("sex", ("sex", "age"), meaning="the protected attribute that makes the two groups")
     width: int = integer(16, low=1, meaning="units of the hidden layer")
 
     def objectives(self) -> tuple[str, ...]:
@@ -95,13 +97,36 @@ class Fairness(TaskProblem):
     def start(self, streams: Streams) -> Task:
         return FairnessTask(self, streams)
 
+    def patients(self, seed: int) -> tuple[Patients, Patients, Patients]:
+        """Return a seed's patients to train on, to select on and to report on."""
+        return patients(seed, self.group, cut_of_training=True)
+
+
+@register
+class FirstFairness(Fairness):
+    """The first version: groups by age are cut at the median of the whole table, test patients included.
+
+    Its default group was changed from sex to age after a look at the gap of test patients. It is kept so that stored
+    records can be read; suites use the second version.
+    """
+
+    id = "fairness@1"
+    title = "Accuracy and fairness, first version"
+    formulas = Fairness.formulas
+    reference = Fairness.reference
+
+    group: str = choice("age", ("age", "sex"), meaning="what the two groups are told apart by")
+
+    def patients(self, seed: int) -> tuple[Patients, Patients, Patients]:
+        return patients(seed, self.group, cut_of_training=False)
+
 
 class FairnessTask(Task):
     """A network with one hidden layer on all patients at once."""
 
     def __init__(self, problem: Fairness, streams: Streams) -> None:
         self.problem = problem
-        self.train, self.validation, self.test = patients(streams.seed, problem.group)
+        self.train, self.validation, self.test = problem.patients(streams.seed)
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(streams.torch("init").initial_seed())
             inputs = self.train.inputs.shape[1]
@@ -152,8 +177,8 @@ class FairnessTask(Task):
 
 
 @cache
-def patients(seed: int, group: str) -> tuple[Patients, Patients, Patients]:
-    """Return this seed's patients to train on, to select on and to report on."""
+def patients(seed: int, group: str, *, cut_of_training: bool) -> tuple[Patients, Patients, Patients]:
+    """Return this seed's patients; groups are cut at the median of those that are trained on, or of the whole table."""
     from sklearn.datasets import load_diabetes
 
     raw = load_diabetes(scaled=False)
@@ -163,7 +188,8 @@ def patients(seed: int, group: str) -> tuple[Patients, Patients, Patients]:
     parts = torch.split(order, SIZES)
     std, mean = torch.std_mean(values[parts[0]], dim=0)
     threshold = progression[parts[0]].median()
-    inputs, fast, first = (values - mean) / std, progression > threshold, column > column.median()
+    cut = column[parts[0]].median() if cut_of_training else column.median()
+    inputs, fast, first = (values - mean) / std, progression > threshold, column > cut
     train, validation, test = (
         Patients(inputs[part].float(), fast[part].float(), first[part].float()) for part in parts
     )

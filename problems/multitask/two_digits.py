@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from mobench.core.registry import register
 from mobench.core.resources import resources
 from mobench.core.settings import choice, integer
 from mobench.core.streams import Streams
-from mobench.errors import UserError
 
 from .classification import Classification, accuracy_metrics, chance_bounds, convolutions
 from .task import Data, Rows
+from .torchvision_data import read_or_explain
 
 SETS = {"digits": (4, 3), "mnist": (8, 5), "fashion-mnist": (8, 5)}
 """By data set, how many pixels the second image is moved right and down, and the side of the network's kernels."""
@@ -143,12 +143,5 @@ def _torchvision(dataset: str, root: str, download: bool, train: bool) -> Any:
     from torchvision import datasets
 
     kind = datasets.MNIST if dataset == "mnist" else datasets.FashionMNIST
-    try:
-        return kind(root, train=train, download=download)
-    except (RuntimeError, OSError) as error:
-        folder = Path(root) / kind.__name__ / "raw"
-        reason = str(error).partition("\n")[0]
-        raise UserError(
-            f"two-digits.dataset={dataset}: {folder} does not hold it ({reason}); data.root=DIR names another folder, "
-            "and data.download=true fetches it"
-        ) from None
+    folder = Path(root) / kind.__name__ / "raw"
+    return read_or_explain(f"two-digits.dataset={dataset}", folder, partial(kind, root, train=train, download=download))

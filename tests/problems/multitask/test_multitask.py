@@ -1,6 +1,8 @@
 """Shared trunks: disjoint data, gradients of the trunk alone, single-task training as the baseline of Δm."""
 
 import gzip
+import hashlib
+import json
 import struct
 
 import numpy as np
@@ -9,9 +11,12 @@ import torch
 
 from mobench.conformance import check_problem, conforms
 from mobench.core.registry import find_method, find_problem
+from mobench.core.resources import VARIABLE
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.errors import UserError
+from mobench.problems.fairness import patients
+from mobench.problems.multitask.celeba import ATTRIBUTES, faces
 from mobench.problems.multitask.regression import TARGETS, table
 from mobench.problems.multitask.task import Rows, Shuffled
 from mobench.problems.multitask.two_digits import _images, overlaid, overlay
@@ -62,6 +67,70 @@ def test_mnist_is_read_from_the_data_folder_and_asked_for_where_it_is_missing(tm
     assert [len(part) for part in parts] == [50, 10, 12] and len(images) == 72
 
 
+@pytest.fixture
+def faces_folder(tmp_path, monkeypatch):
+    """CelebA's files in its own formats, of 30 random images; torchvision's class gets their checksums."""
+    from PIL import Image
+    from torchvision.datasets import CelebA
+
+    folder = tmp_path / "celeba"
+    (folder / "img_align_celeba").mkdir(parents=True)
+    rng, names = np.random.default_rng(0), [f"{number:06d}.jpg" for number in range(1, 31)]
+    signs = rng.choice([-1, 1], (30, 40))
+    for name, sign in zip(names, signs, strict=True):
+        shade = np.full((218, 178, 3), 200 if sign[0] > 0 else 50, dtype=np.uint8)
+        Image.fromarray(shade).save(folder / "img_align_celeba" / name)
+
+    def lines(rows):
+        return "".join(f"{name} {' '.join(map(str, row))}\n" for name, row in zip(names, rows, strict=True))
+
+    parts = [[0]] * 18 + [[1]] * 6 + [[2]] * 6
+    texts = {
+        "list_attr_celeba.txt": f"30\n{' '.join(ATTRIBUTES)}\n{lines(signs)}",
+        "identity_CelebA.txt": lines([[1]] * 30),
+        "list_bbox_celeba.txt": f"30\nimage_id x_1 y_1 width height\n{lines([[0, 0, 1, 1]] * 30)}",
+        "list_landmarks_align_celeba.txt": f"30\nlefteye_x\n{lines([[0] * 10] * 30)}",
+        "list_eval_partition.txt": lines(parts),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    sums = [("", hashlib.md5(text.encode()).hexdigest(), name) for name, text in texts.items()]
+    monkeypatch.setattr(CelebA, "file_list", sums)
+    monkeypatch.setenv(VARIABLE, json.dumps({"data_root": str(tmp_path), "data_download": "false"}))
+    return folder, (signs + 1) // 2
+
+
+def test_celeba_is_read_in_its_own_parts_and_kept_decoded(faces_folder):
+    folder, attributes = faces_folder
+    train, validation, test = faces(str(folder.parent), False)
+    assert [len(part) for part in (train, validation, test)] == [18, 6, 6]
+    assert train.inputs.shape == (18, 3, 64, 64) and train.inputs.dtype == torch.uint8
+    assert np.array_equal(train.targets.numpy(), attributes[:18]) and np.array_equal(test.targets, attributes[24:])
+    bright = train.inputs.float().mean((1, 2, 3)) > 125
+    assert torch.equal(bright.long(), train.targets[:, 0]), "images and attributes belong together"
+    for image in (folder / "img_align_celeba").iterdir():
+        image.unlink()
+    faces.cache_clear()
+    assert torch.equal(faces(str(folder.parent), False)[0].inputs, train.inputs), "decoded once"
+
+
+def test_an_attribute_of_celeba_is_learned_and_the_battery_passes(faces_folder):
+    faces.cache_clear()
+    problem = find_problem("celeba")(tasks=2, batch_size=6)
+    assert problem.objectives() == ATTRIBUTES[:2]
+    found = trained(problem, "ws", 40)
+    assert found[f"accuracy/{ATTRIBUTES[0]}"] == 100.0
+    findings = check_problem(find_problem("celeba"), {"tasks": 2, "batch_size": 3})
+    assert conforms(findings), [finding.sentence for finding in findings]
+
+
+def test_missing_faces_are_asked_for_before_anything_runs(tmp_path, monkeypatch):
+    faces.cache_clear()
+    monkeypatch.setenv(VARIABLE, json.dumps({"data_root": str(tmp_path), "data_download": "false"}))
+    with pytest.raises(UserError, match=r"celeba: .*celeba does not hold it .*data.root=DIR .*data.download=true"):
+        find_problem("celeba")().prepare()
+
+
 def test_batches_cover_each_epoch_and_resume_in_the_middle_of_one():
     rows = Rows(torch.arange(10.0)[:, None], torch.zeros(10, 1))
     stream = Shuffled(rows, 3, Streams(0).torch("data"))
@@ -82,7 +151,8 @@ def test_batches_cover_each_epoch_and_resume_in_the_middle_of_one():
         ("multi-output", {}),
         ("multi-output", {"dataset": "linnerud"}),
         ("fairness", {}),
-        ("fairness", {"criterion": "opportunity", "group": "sex"}),
+        ("fairness", {"criterion": "opportunity", "group": "age"}),
+        ("fairness@1", {}),
     ],
 )
 def test_the_battery(name, settings):
@@ -135,7 +205,8 @@ def test_the_objective_that_is_trained_alone_must_exist():
 def test_a_penalty_on_disparity_closes_the_gap_of_the_patients_that_are_trained_on():
     training = Training(optimizer="adam", lr=5e-3, schedule="cosine", steps=150).configuration()
     methods = [find_method("ws")(form="penalty", weight=weight) for weight in (0.0, 100.0)]
-    free, bound = (train([RunSpec.of(find_problem("fairness")(), method, training, 0)])[0] for method in methods)
+    problem = find_problem("fairness")(group="age")
+    free, bound = (train([RunSpec.of(problem, method, training, 0)])[0] for method in methods)
     assert free.history["losses"][-1][1] > 0.01, "left alone, predictions differ by more than 10 points"
     assert bound.history["losses"][-1][1] < 0.1 * free.history["losses"][-1][1]
 
@@ -162,3 +233,15 @@ def test_patients_are_split_by_the_seed_and_groups_are_those_of_the_table():
             groups = torch.cat([rows.group for rows in (task.train, task.validation, task.test)])
             assert int(groups.sum()) == int(members.sum()) and len(groups) == 442
         assert not torch.equal(parts[0].train.inputs, parts[1].train.inputs)
+
+
+def test_groups_by_age_are_cut_by_the_patients_that_are_trained_on():
+    from sklearn.datasets import load_diabetes
+
+    raw = load_diabetes(scaled=False)
+    age = raw.data[:, list(raw.feature_names).index("age")]
+    order = torch.randperm(len(age), generator=Streams(3).torch("problem")).numpy()
+    cut = np.sort(age[order[:222]])[110]
+    assert cut != np.median(age), "at this seed the two cuts differ"
+    for part, rows in zip(patients(3, "age", cut_of_training=True), np.split(order, [222, 332]), strict=True):
+        assert np.array_equal(part.group.numpy() > 0, age[rows] > cut)

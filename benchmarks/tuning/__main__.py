@@ -71,8 +71,9 @@ def validation_fronts(table: pd.DataFrame, suite: str, lr: float, epochs: int) -
     found: dict[str, list[Front]] = {}
     knobs: dict[str, list[float]] = {}
     for contender, members in runs.groupby("contender", sort=False):
-        knob = next((name for name in ("tau", "weight", "c", "p") if members[f"method.{name}"].nunique() > 1), "")
-        members = members.assign(knob=members[f"method.{knob}"].astype(float) if knob else 0.0).sort_values("knob")
+        swept = (f"method.{name}" for name in ("tau", "weight", "c", "p"))
+        knob = next((name for name in swept if name in members and members[name].nunique() > 1), "")
+        members = members.assign(knob=members[knob].astype(float) if knob else 0.0).sort_values("knob")
         found[str(contender)] = list(fronts(seen, members).values())
         knobs[str(contender)] = list(dict.fromkeys(members["knob"]))
     return found, knobs

@@ -223,8 +223,12 @@ class Method(Described, ABC):
     """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
     look: ClassVar[Look | None] = None
     """Its colour and marker; by default they are assigned."""
-    primary_only: ClassVar[bool] = False
-    """Whether it trains on the primary alone; then nothing else is done for the secondaries, e.g. no proximal step."""
+    former: ClassVar[tuple[str, ...]] = ()
+    """Names that the method once had; who asks for them is told the new one."""
+    one_objective: ClassVar[bool] = False
+    """Whether it trains on one objective alone; then nothing is done for the others, e.g. no proximal step."""
+    takes_proximal_steps: ClassVar[bool] = False
+    """Whether it handles secondaries by their proximal maps; then it runs on problems that have these."""
     lacks: ClassVar[Mapping[str, str]] = {}
     """The battery's properties that the method by definition does not have at its defaults, and why."""
 
@@ -266,6 +270,11 @@ class Method(Described, ABC):
     def reset(self, k: int, rng: np.random.Generator) -> None:
         """Forget all state before a run with `k` objectives; `rng` is the run's method stream."""
         self.rng = rng
+
+    @property
+    def proximal_weight(self) -> float | None:
+        """λ of a proximal step with threshold λ·lr on the secondaries after each update; None: as the problem asks."""
+        return 0.0 if self.one_objective else None
 
     def observe(self, losses_after: Vector) -> None:
         """See the losses after the update, on the same batch. Overriding it costs a forward pass."""

@@ -48,6 +48,8 @@ class Problem(Described, ABC):
     """Name and version, e.g. `double-well@1`. A changed definition is a new version, never an edit."""
     training: ClassVar[Mapping[str, Any]] = {}
     """The training settings of `mobench run problem=…`, which has no suite that would say them."""
+    has_proximal_maps: ClassVar[bool] = False
+    """Whether its tasks can take a proximal step on the secondaries, `Task.proximal_step`."""
     export_options: ClassVar[dict[str, Setting]] = {}
     """The options of `export`, by name."""
 
@@ -196,8 +198,14 @@ class Task(ABC):
         """Return the tensors worth keeping of the finished run, e.g. trained weights."""
         return {}
 
+    proximal_weight: float = 0.0
+    """λ of the proximal step that the problem itself asks for after each update; a method may ask for another."""
+
+    def proximal_step(self, threshold: float) -> None:
+        """Replace the parameters θ by argmin_x ½‖x − θ‖² + t Σ_j L_j(x), t = `threshold`, L_j the secondaries."""
+
     def after_update(self, lr: float) -> None:
-        """Do what the problem does after each optimizer step, e.g. a proximal step."""
+        """Do what else the problem does after each optimizer step."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return what, besides `parameters`, a checkpoint must hold to resume bit-identically."""

@@ -64,6 +64,10 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any], note: Note = lambda ow
     for (problem, changed), (method, own) in itertools.product(problems, methods):
         training = Training(**{**suite.training, **changed})
         refuse_shared_tensor(problem, Training(**{**training.configuration(), **own}))
+        if method.takes_proximal_steps and not problem.has_proximal_maps:
+            raise UserError(
+                f"the method '{method.name}' takes proximal steps, and {problem.id} has no proximal maps; leave it out"
+            )
         for seed in suite.seeds:
             specs.append(RunSpec.of(problem, method, training.configuration(), seed, own))
         note(problem, "its objectives")

@@ -23,7 +23,9 @@ def suite_of_problem(name: str) -> Suite:
         title=kind.title or kind.label(),
         about=f"The problem {kind.id} by itself.",
         problems={kind.id: {}},
-        methods={method: {} for method in methods()},
+        methods={
+            name: {} for name, method in methods().items() if kind.has_proximal_maps or not method.takes_proximal_steps
+        },
         training=dict(kind.training),
         metrics=tuple((own + directed)[:SHOWN]),
         plots=("pareto", "curves", "conflict"),

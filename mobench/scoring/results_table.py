@@ -69,10 +69,20 @@ def _configuration(spec: RunSpec) -> dict[str, Any]:
         "status": None,
         "configuration": spec.configuration.id,
         "instance": instance_of(spec),
-        **_flat("problem", spec.problem_settings),
-        **_flat("method", spec.method_settings),
+        **_flat("problem", _implicit(spec.problem, problems()) | dict(spec.problem_settings)),
+        **_flat("method", _implicit(spec.method, methods()) | dict(spec.method_settings)),
         **_flat("training", spec.training),
     }
+
+
+def _owner(name: str, known: Mapping[str, type[Configurable]]) -> type[Configurable] | None:
+    return known.get(name) or known.get(name.partition("@")[0])
+
+
+def _implicit(name: str, known: Mapping[str, type[Configurable]]) -> dict[str, Any]:
+    """Return the settings that a configuration leaves out while they are at their defaults."""
+    owner = _owner(name, known)
+    return {key: s.default for key, s in owner.settings.items() if s.implicit} if owner else {}
 
 
 def instance_of(spec: RunSpec) -> str:
@@ -86,7 +96,7 @@ def _flat(prefix: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _label(name: str, settings: Mapping[str, Any], known: Mapping[str, type[Configurable]]) -> str:
     """Return a name with the settings that differ from their defaults."""
-    owner = known.get(name) or known.get(name.partition("@")[0])
+    owner = _owner(name, known)
     declared = owner.settings if owner else {}
     changed = [
         f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"

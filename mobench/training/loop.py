@@ -136,6 +136,7 @@ class Group:
         """Take all remaining steps."""
         sampled = sampled_steps(self.total, path=self.workload.point(0) is not None)
         observed = any(member.observes for member in self.members)
+        proximal = [member.method.proximal_weight for member in self.members]
         per_epoch = self.workload.steps_per_epoch
         started = last_saved = last_told = time.perf_counter()
         before, first, saved = self.seconds, self.iteration, False
@@ -146,8 +147,7 @@ class Group:
             try:
                 self.step(alive, self.iteration in sampled)
                 self.optimizer.step()
-                if any(not member.method.primary_only for member in alive):
-                    self.workload.after_update(lr)
+                self.workload.after_update(lr, proximal)
                 if observed:
                     self.observe(alive)
             except NonFiniteError as error:

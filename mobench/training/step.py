@@ -48,13 +48,18 @@ class Update(NamedTuple):
 def build_method(method: str | Method, hyperparameters: Mapping[str, Any]) -> Method:
     """Return the method called by that name with its hyperparameters, or the given object as it is."""
     if isinstance(method, str):
-        return find_method(method)(**hyperparameters)
+        method, hyperparameters = find_method(method)(**hyperparameters), {}
     if not isinstance(method, Method):
         raise UserError(f"method is {method!r}; it takes the name of a registered method, or a Method object")
     if hyperparameters:
         given = ", ".join(hyperparameters)
         raise UserError(
             f"{given} given beside a {type(method).__name__} object; pass hyperparameters to its constructor"
+        )
+    if method.takes_proximal_steps:
+        raise UserError(
+            f"{method.name} needs a problem that takes its proximal steps; in a training loop of your own, step on the "
+            "primary loss alone and apply the proximal map after the optimizer's step"
         )
     return method
 

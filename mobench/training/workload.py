@@ -90,8 +90,8 @@ class Workload(ABC):
         """Return the tensors worth keeping of a finished member."""
         return {}
 
-    def after_update(self, lr: float) -> None:
-        """Do what the problem does after each optimizer step, e.g. a proximal step."""
+    def after_update(self, lr: float, proximal: Sequence[float | None]) -> None:
+        """Do what the problem does after each optimizer step; `proximal` is every member's `Method.proximal_weight`."""
 
     def epoch_metrics(self, member: int) -> dict[str, Any]:
         """Return what the curves keep of a member at the end of an epoch."""
@@ -188,7 +188,7 @@ class VectorWorkload(Workload):
         assert self.theta.grad is not None
         self.theta.grad.copy_(torch.from_numpy(combined))
 
-    def after_update(self, lr: float) -> None:
+    def after_update(self, lr: float, proximal: Sequence[float | None]) -> None:
         with torch.no_grad():
             allowed = self.kind.project(self.theta, self.constants)
             if allowed is not None:
@@ -325,7 +325,11 @@ class TaskWorkload(Workload):
     def artifact(self, member: int) -> dict[str, torch.Tensor]:
         return dict(self.task.artifact())
 
-    def after_update(self, lr: float) -> None:
+    def after_update(self, lr: float, proximal: Sequence[float | None]) -> None:
+        (own,) = proximal
+        weight = self.task.proximal_weight if own is None else own
+        if weight:
+            self.task.proximal_step(weight * lr)
         self.task.after_update(lr)
 
     def epoch_metrics(self, member: int) -> dict[str, Any]:

@@ -78,6 +78,7 @@ class Compression(TaskProblem):
         ),
     )
     reference = PAPER.at("sections “Structured Pruning” and “Unstructured Sparsity”")
+    has_proximal_maps = True
     export_options: ClassVar[dict[str, Setting]] = {
         "target": real(
             None,

@@ -62,6 +62,7 @@ class CompressionTask(Task):
         self.penalties = [KINDS[name](self.parameters, indices, problem.scale) for name in names]
         self.start_values = [penalty.evaluate() for penalty in self.penalties]
         self.start_rank = effective_rank(self.penalised) if "nuclear" in names else None
+        self.proximal_weight = problem.prox / problem.scale
         self.compile_seconds = self._compile() if problem.compile else 0.0
 
     def batches(self) -> Iterator[Batch]:
@@ -101,9 +102,8 @@ class CompressionTask(Task):
         with still_statistics(self.model):
             return self.losses(batch)
 
-    def after_update(self, lr: float) -> None:
-        if self.problem.prox:
-            proximal_step(self.penalties, self.problem.prox * lr)
+    def proximal_step(self, threshold: float) -> None:
+        proximal_step(self.penalties, threshold * self.problem.scale)
 
     def epoch_metrics(self) -> Mapping[str, Any]:
         return {

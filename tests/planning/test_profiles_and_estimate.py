@@ -82,7 +82,7 @@ def test_a_day_is_about_one_gpu_day_with_three_configurations_for_every_contende
     for spec in (spec for group in groups for spec in group):
         contender = (spec.method, spec.method_settings.get("form"))
         tried.setdefault(contender, set()).add(spec.configuration.id)
-    assert len(tried) == 9 and {len(found) for found in tried.values()} == {3}
+    assert len(tried) == 10 and {len(found) for found in tried.values()} == {3}
 
 
 def test_resources_travel_through_the_environment(monkeypatch, tmp_path):

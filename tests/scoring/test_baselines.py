@@ -15,8 +15,8 @@ from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
 
 BASELINES = {
-    "accuracy/left": {"method": "single", "method.objective": 1},
-    "loss/right": {"method": "single", "method.objective": 2},
+    "accuracy/left": {"method": "plain", "method.objective": 1},
+    "loss/right": {"method": "plain", "method.objective": 2},
 }
 PROBLEMS = {"i": find_problem("two-digits")()}
 
@@ -31,10 +31,10 @@ def run(method, seed, left, right, objective=None, status="done"):
 def test_losses_are_relative_signed_and_of_the_same_seed():
     table = pd.DataFrame(
         [
-            run("single", 0, 80.0, 9.0, 1),
-            run("single", 0, 10.0, 0.5, 2),
-            run("single", 1, 50.0, 9.0, 1),
-            run("single", 1, 10.0, 1.0, 2),
+            run("plain", 0, 80.0, 9.0, 1),
+            run("plain", 0, 10.0, 0.5, 2),
+            run("plain", 1, 50.0, 9.0, 1),
+            run("plain", 1, 10.0, 1.0, 2),
             run("ws", 0, 84.0, 0.4),
             run("ws", 1, 45.0, 1.5),
         ]
@@ -47,8 +47,8 @@ def test_losses_are_relative_signed_and_of_the_same_seed():
 def test_without_its_baselines_a_run_has_no_number():
     table = pd.DataFrame(
         [
-            run("single", 0, 80.0, 9.0, 1),
-            run("single", 0, math.nan, math.nan, 2, status="failed"),
+            run("plain", 0, 80.0, 9.0, 1),
+            run("plain", 0, math.nan, math.nan, 2, status="failed"),
             run("ws", 0, 84.0, 0.4),
             run("ws", 1, 84.0, 0.4),
         ]
@@ -60,11 +60,11 @@ def test_without_its_baselines_a_run_has_no_number():
 SUITE = """
 title: t
 problems: {multi-output@1: {dataset: linnerud, width: 4}}
-methods: {single: {objective: [1, 2, 3]}, ws: {}}
+methods: {plain: {objective: [1, 2, 3]}, ws: {}}
 training: {optimizer: adam, lr: 0.01, steps: 20}
 baselines:
-  loss/weight: {method: single, method.objective: 1}
-  loss/waist: {method: single, method.objective: 2}
+  loss/weight: {method: plain, method.objective: 1}
+  loss/waist: {method: plain, method.objective: 2}
 metrics: [delta_m]
 selected: [{label: "Δm", value: delta_m, select: selection_loss, best: min, decimals: 3}]
 """
@@ -79,7 +79,7 @@ def test_a_suite_trains_its_own_baselines_and_shows_delta(tmp_path, capsys):
     records = list(Store(out).records())
     runs = SuiteResults.read(load_suite(str(suite)), lambda: records).table
     ws = runs[runs["method"] == "ws"].iloc[0]
-    alone = runs[runs["method"] == "single"].set_index("method.objective")
+    alone = runs[runs["method"] == "plain"].set_index("method.objective")
     losses = [ws[f"loss/{name}"] / alone.loc[i, f"loss/{name}"] - 1 for i, name in ((1, "weight"), (2, "waist"))]
     assert ws["delta_m"] == pytest.approx(100 * sum(losses) / 2)
 
@@ -88,7 +88,7 @@ def test_a_suite_trains_its_own_baselines_and_shows_delta(tmp_path, capsys):
     ("change", "words"),
     [
         (("loss/waist:", "loss/waste:"), "baselines.loss/waste: unknown metric 'loss/waste'"),
-        (("single, method.objective: 2", "singel"), "baselines.loss/waist: unknown value for method: 'singel'"),
+        (("plain, method.objective: 2", "plian"), "baselines.loss/waist: unknown value for method: 'plian'"),
         (("metrics: [delta_m]", "metrics: [delta_n]"), "unknown metric 'delta_n'"),
     ],
 )  # fmt: skip

@@ -62,6 +62,12 @@ def label(id_: str, settings: Any, kind: Any) -> str:
     return f"{name}({', '.join(changed)})" if changed else name
 
 
+def left_out(id_: str) -> dict[str, Any]:
+    """Return the settings that came later and are not stored while at their defaults."""
+    kind = methods().get(id_.partition("@")[0])
+    return {name: setting.default for name, setting in kind.settings.items() if setting.implicit} if kind else {}
+
+
 def row(record: RunRecord) -> dict[str, Any]:
     """Describe one run by itself, nothing shared with others."""
     spec, outcome = record.spec, record.outcome
@@ -76,7 +82,7 @@ def row(record: RunRecord) -> dict[str, Any]:
         "configuration": replace(spec, seed=-1).id,
         "instance": hash_of([spec.problem, spec.problem_settings, spec.training]),
         **flat("problem", spec.problem_settings),
-        **flat("method", spec.method_settings),
+        **flat("method", {**left_out(spec.method), **spec.method_settings}),
         **flat("training", spec.training),
         **outcome.metrics,
         **{f"diagnostic/{name}": values["mean"] for name, values in outcome.diagnostics.items()},

@@ -53,7 +53,7 @@ def selected_at_targets(results: SuiteResults) -> pd.DataFrame:
 def natively_pruned(results: SuiteResults) -> pd.DataFrame:
     """Return one row per problem instance and configuration: test accuracy and mean costs, natively pruned.
 
-    The columns are those of `selected_at_targets`. A method that trains on the primary alone is shown as the unpruned
+    The columns are those of `selected_at_targets`. A method that trains on one objective alone is shown as the unpruned
     network, at target 0; a contender's other configurations stand in the order of what they remove. Empty where no
     run was natively pruned.
     """
@@ -63,7 +63,7 @@ def natively_pruned(results: SuiteResults) -> pd.DataFrame:
     rows = []
     for configuration, runs in results.done.groupby("configuration", sort=False):
         first = runs.iloc[0]
-        dense = first["method"] in methods() and methods()[first["method"]].primary_only
+        dense = first["method"] in methods() and methods()[first["method"]].one_objective
         found = interval(runs["accuracy" if dense else value].astype(float))
         rows.append(
             {

@@ -12,6 +12,7 @@ from mobench.core.streams import Streams
 from mobench.problems.compression import data
 from mobench.problems.compression.evaluation import Pruner, sparse_metrics
 from mobench.problems.compression.networks import build, penalised
+from mobench.problems.compression.penalties import GroupLasso, proximal_step
 from mobench.problems.compression.volumes import CHANCE
 from tests.problems.compression.runs import few_steps, spec, trained
 
@@ -69,6 +70,20 @@ def test_sparsity_is_a_share_of_all_parameters() -> None:
     assert found["nonzero"] == pytest.approx(1 - already / total)
     assert found["nonzero@50"] == pytest.approx(0.5 - already / total, abs=1 / total)
     assert found["nonzero@99.9"] == pytest.approx((small - already) / total)
+
+
+def test_a_method_may_handle_the_penalty_by_its_proximal_map_alone() -> None:
+    """One step of the primary alone, then the proximal map of λ·lr times the penalty, its scale included."""
+    training = few_steps(1, lr=0.1, schedule="constant")
+    alone = trained(spec("plain", scale=2.0, training=training))
+    found = trained(spec("proximal", knobs={"weight": 1.5}, scale=2.0, prox=7.0, training=training))
+    changed = 0
+    for name, _ in penalised(build("digits-cnn", 10, Streams(0).torch("init"))):
+        expected = alone.artifact[name].clone(memory_format=torch.channels_last)
+        proximal_step([GroupLasso([expected], [0])], 1.5 * 2.0 * 0.1)
+        assert torch.equal(found.artifact[name], expected)
+        changed += int((expected != alone.artifact[name]).sum())
+    assert changed > 0
 
 
 def test_plain_training_takes_no_proximal_step(monkeypatch: pytest.MonkeyPatch) -> None:

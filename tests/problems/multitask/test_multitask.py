@@ -181,7 +181,7 @@ def trained(problem, method, steps, seed=0, **settings):
 def test_one_task_alone_is_what_the_network_of_that_task_learns():
     """The trunk follows one target; a network that has only that target ends at the same error."""
     problem = find_problem("multi-output")(batch_size=341)
-    alone = trained(problem, "single", 60, objective=3)
+    alone = trained(problem, "plain", 60, objective=3)
     data, target = table("breast-cancer"), TARGETS["breast-cancer"].index("smoothness")
     task = problem.start(Streams(0))
     parameters = [*task.shared_parameters, *task.heads[target].parameters()]
@@ -198,8 +198,8 @@ def test_one_task_alone_is_what_the_network_of_that_task_learns():
 
 
 def test_the_objective_that_is_trained_alone_must_exist():
-    with pytest.raises(UserError, match=r"single.objective=5 is not accepted; the problem has 4 objectives"):
-        find_method("single")(objective=5).reset(4, np.random.default_rng(0))
+    with pytest.raises(UserError, match=r"plain.objective=5 is not accepted; the problem has 4 objectives"):
+        find_method("plain")(objective=5).reset(4, np.random.default_rng(0))
 
 
 def test_a_penalty_on_disparity_closes_the_gap_of_the_patients_that_are_trained_on():

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mobench.core.outcome import Outcome
 from mobench.core.registry import file_digest, load_plugins, plugin_paths
@@ -21,6 +22,7 @@ from mobench.running.executors.here import Here
 from mobench.running.executors.local import Local
 from mobench.running.interruption import Interruption
 from mobench.running.job import Broken, Halted, Job, Lost, Steps, Summary, Train
+from mobench.running.publishing import Publisher
 from mobench.running.worker import utc_now
 from mobench.store.folder import Store
 from mobench.store.lease import LEASE_SECONDS, Leases
@@ -76,8 +78,11 @@ def execute(
     if groups:
         _prepare_folder(store)
     leases = Leases(store.root, lease)
-    with Interruption() as interruption, leases if groups else nullcontext():
-        execution = _Execution(groups, store, leases, on_event, weights, train, interruption, _by_digest(plugins))
+    work = None if weights is None else sum(weights)
+    publisher = Publisher(store.root, leases.owner, sum(map(len, groups)), work)
+    with Interruption() as interruption, leases if groups else nullcontext(), publisher if groups else nullcontext():
+        tell = partial(_tell, (publisher.update, on_event))
+        execution = _Execution(groups, store, leases, tell, weights, train, interruption, _by_digest(plugins))
         if groups:
             limits = Limits(time_limit, memory_limit)
             execution.run(executor, Setup(limits, share, interruption, execution.stepped))
@@ -324,6 +329,11 @@ class _Execution:
                 f"{gone} of {len(self.finished)} records that were just stored in {self.store.root} are gone: somebody "
                 "deletes files there; the same command repeats those runs"
             )
+
+
+def _tell(listeners: Sequence[Callable[[Event], None]], event: Event) -> None:
+    for listener in listeners:
+        listener(event)
 
 
 def _name(job: Job) -> str:

@@ -11,7 +11,8 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from mobench.running.events import Event, FinishedRun, Split, Started, Stepped
+from mobench.running.course import Course
+from mobench.running.events import Event, Finished, Split, Stepped
 
 LOG_SECONDS = 10.0
 """A log file gets a line at most this often, or at every tenth of the runs."""
@@ -20,11 +21,7 @@ LOG_SHARE = 0.05
 
 
 class Progress:
-    """Show runs done, running and failed, and the time left.
-
-    Give `update` to `execute`. `total` is the number of runs, `work` the sum of the groups' weights;
-    the time left follows from the share of the work that is finished, by runs and by steps of running ones.
-    """
+    """Show runs done, running and failed, and the time left. Give `update` to `execute`."""
 
     def __init__(
         self,
@@ -36,24 +33,19 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
-        self._total = total
-        self._work = float(total) if work is None else work
         self._quiet = quiet
         self._clock = clock
-        self._begun = self._last_line = clock()
+        self.course = Course(total, work, clock)
+        self._last_line = clock()
         self._tenths = 0
-        self._done = self._failed = self._running = 0
-        self._finished_work = 0.0
-        self._steps: dict[str, Stepped] = {}
-        """The last report of every running job that has sent one."""
         self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
-        self._begun = self._last_line = self._clock()
-        if self._console.is_terminal and not self._quiet and self._total:
+        self.course.begun = self._last_line = self._clock()
+        if self._console.is_terminal and not self._quiet and self.course.total:
             columns = (BarColumn(bar_width=20), TextColumn("{task.fields[counts]}"))
             self._bar = Bar(*columns, console=self._console, get_time=self._clock)
-            self._bar.add_task("", total=self._total, counts=self.counts())
+            self._bar.add_task("", total=self.course.total, counts=self.counts())
             self._bar.start()
         return self
 
@@ -62,72 +54,39 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        elif self._total and not self._quiet:
-            self._print(f"{self.counts(final=True)}, took {spell_seconds(self._clock() - self._begun)}")
+        elif self.course.total and not self._quiet:
+            self._print(f"{self.counts(final=True)}, took {spell_seconds(self._clock() - self.course.begun)}")
 
     def update(self, event: Event) -> None:
         """Take in an event."""
-        if isinstance(event, Started):
-            self._running += event.runs
-        elif isinstance(event, Stepped):
-            self._steps[event.job] = event
-        elif isinstance(event, Split):
-            self._running -= event.runs
-            self._steps.pop(event.job, None)
+        self.course.update(event)
+        if isinstance(event, Split):
             how = "begin again" if event.again else "go on one by one"
             if event.reason:
                 self._note(f"{event.runs} runs {how}: {event.reason}")
-        else:
-            self._steps.pop(event.job, None)
+        elif isinstance(event, Finished):
             for run in event.runs:
-                self._finish(run)
+                if run.status == "failed":
+                    self._note(f"failed {run.id[:12]} {run.label}: {run.reason}")
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self.completed(), counts=self.counts())
+            self._bar.update(self._bar.task_ids[0], completed=self.course.completed(), counts=self.counts())
         else:
             self._log(LOG_SHARE if isinstance(event, Stepped) else 0.0)
 
     def counts(self, final: bool = False) -> str:
         """Return the numbers as text."""
-        parts = [f"{self._done + self._failed}/{self._total} runs"]
+        course = self.course
+        parts = [f"{course.finished}/{course.total} runs"]
         if not final:
-            parts.append(f"{self._running} running")
-        parts.append(f"{self._failed} failed")
-        if not final and len(self._steps) == 1 and sum(event.runs for event in self._steps.values()) == self._running:
-            (event,) = self._steps.values()
-            parts.append(f"step {event.steps.step:,} of {event.steps.total:,}")
-        left = self.seconds_left()
+            parts.append(f"{course.running} running")
+        parts.append(f"{course.failed} failed")
+        told = list(course.steps.values())
+        if not final and len(told) == 1 and told[0].runs == course.running:
+            parts.append(f"step {told[0].steps.step:,} of {told[0].steps.total:,}")
+        left = course.seconds_left()
         if left is not None and not final:
             parts.append(f"{spell_seconds(left)} left")
         return ", ".join(parts)
-
-    def completed(self) -> float:
-        """Return how many runs are finished, and the finished shares of running ones."""
-        shares = (event.runs * event.steps.step / event.steps.total for event in self._steps.values())
-        return self._done + self._failed + sum(shares)
-
-    def seconds_left(self) -> float | None:
-        """Estimate the remaining seconds, None before any work is done.
-
-        Steps before a checkpoint are work that nobody has to do now, so they count neither as done nor as left.
-        """
-        here = saved = 0.0
-        for event in self._steps.values():
-            here += event.work * (event.steps.step - event.steps.first) / event.steps.total
-            saved += event.work * event.steps.first / event.steps.total
-        done = self._finished_work + here
-        if done <= 0.0:
-            return None
-        rest = max(0.0, self._work - saved - done)
-        return (self._clock() - self._begun) * rest / done
-
-    def _finish(self, run: FinishedRun) -> None:
-        self._running -= 1
-        self._finished_work += run.work
-        if run.status == "done":
-            self._done += 1
-        else:
-            self._failed += 1
-            self._note(f"failed {run.id[:12]} {run.label}: {run.reason}")
 
     def _note(self, text: str) -> None:
         if not self._quiet:
@@ -135,10 +94,11 @@ class Progress:
 
     def _log(self, share: float) -> None:
         """Write a line if the last one is old enough: at least `share` of the time so far."""
-        finished, now = self._done + self._failed, self._clock()
-        tenths = 10 * finished // self._total if self._total else 0
-        wait = max(LOG_SECONDS, share * (now - self._begun))
-        if self._quiet or finished == self._total or not (tenths > self._tenths or now - self._last_line >= wait):
+        course, now = self.course, self._clock()
+        tenths = 10 * course.finished // course.total if course.total else 0
+        wait = max(LOG_SECONDS, share * (now - course.begun))
+        is_last = course.finished == course.total
+        if self._quiet or is_last or not (tenths > self._tenths or now - self._last_line >= wait):
             return
         self._tenths, self._last_line = tenths, now
         self._print(self.counts())

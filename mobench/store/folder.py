@@ -5,6 +5,7 @@ root/manifests/<suite>.<profile>.json   the runs of a suite
 root/artifacts/ab/abcd….pt           tensors a run keeps, e.g. trained weights
 root/checkpoints/abcd….pt            a long run under way
 root/leases/abcd….1                  who is doing a run, see `lease`
+root/status/<owner>.json             how far a driver is, see `driver_status`
 root/index/<suite>.<profile>.parquet    columns of records, to save reading them, see `index`
 """
 
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING
 from mobench.core.outcome import Status
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError, unknown
-from mobench.store import lease
+from mobench.store import driver_status, lease
 from mobench.store.atomic import TEMPORARY, refresh, remove_stale, rename_once, write_atomically, write_once
 from mobench.store.record import NewerSchemaError, RunRecord
 from mobench.store.suite_manifest import SuiteManifest, add_runs, read_all
@@ -261,10 +262,12 @@ class Store:
         """Delete what killed processes left behind: old temporary files, checkpoints of finished runs."""
         checkpoints = self.root / "checkpoints"
         lease.sweep(self.root, self.has)
+        driver_status.sweep(self.root)
         remove_stale(self._runs.glob(f"*/.*{TEMPORARY}"))
         remove_stale((self.root / "artifacts").glob(f"*/.*{TEMPORARY}"))
         remove_stale(self._manifests.glob(f".*{TEMPORARY}"))
         remove_stale((self.root / "leases").glob(f".*{TEMPORARY}"))
+        remove_stale((self.root / "status").glob(f".*{TEMPORARY}"))
         remove_stale(checkpoints.glob("*.part"))
         finished = self.records(ids=[file.stem for file in checkpoints.glob("*.pt")], on_damage=lambda damage: None)
         for record in finished:

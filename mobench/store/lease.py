@@ -93,6 +93,11 @@ class Owner:
             return False
 
     @property
+    def is_silent(self) -> bool:
+        """Whether its heartbeat stays away for longer than it promised, if the clocks of both machines agree."""
+        return time.time() - self.heartbeat > self.seconds
+
+    @property
     def is_forgotten(self) -> bool:
         """Whether this driver is over, or was silent for so long that no clock can be that wrong."""
         return self.is_over or time.time() - self.heartbeat > STALE_SECONDS
@@ -123,6 +128,11 @@ class Leases:
         self._seen: dict[Path, tuple[Owner, float]] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    @property
+    def owner(self) -> Owner:
+        """This driver."""
+        return self._me
 
     @property
     def fence(self) -> Fence:
@@ -203,6 +213,14 @@ class Leases:
             with suppress(OSError):  # a heartbeat that fails is a heartbeat that stays away
                 for path in (self._file, *self._copies.copy()):
                     os.utime(path)
+
+
+def drivers(root: Path) -> Iterator[Owner]:
+    """Yield the drivers that have a file in a results folder, dead or alive."""
+    folder = root / "leases"
+    for name in _names(folder):
+        if name.endswith(".driver") and (owner := _look(folder / name)) is not None:
+            yield owner
 
 
 def held(root: Path) -> Iterator[tuple[str, Owner]]:

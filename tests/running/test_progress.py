@@ -77,11 +77,11 @@ def test_the_time_left_follows_the_finished_work() -> None:
     console, _ = log_console()
     clock = Clock()
     progress = Progress(console, 4, work=10.0, clock=clock)
-    assert progress.seconds_left() is None
+    assert progress.course.seconds_left() is None
     clock.now += 6.0
     progress.update(Started(2))
     progress.update(finished(work=4.0))
-    assert progress.seconds_left() == pytest.approx(9.0)
+    assert progress.course.seconds_left() == pytest.approx(9.0)
     assert progress.counts() == "1/4 runs, 1 running, 0 failed, 9 s left"
 
 

@@ -91,19 +91,19 @@ def test_steps_move_the_bar_and_the_time_left() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     with Progress(console, 10, work=100.0, clock=clock) as progress:
         progress.update(Started(8, "a"))
-        assert progress.seconds_left() is None
+        assert progress.course.seconds_left() is None
         clock.now = 10.0
         progress.update(stepped("a", 25, runs=8, work=80.0))
-        assert progress.completed() == 2.0
-        assert progress.seconds_left() == pytest.approx(40.0)
+        assert progress.course.completed() == 2.0
+        assert progress.course.seconds_left() == pytest.approx(40.0)
         assert progress.counts() == "0/10 runs, 8 running, 0 failed, step 25 of 100, 40 s left"
         progress.update(Started(1, "b"))
         progress.update(stepped("b", 50, runs=1, work=10.0, first=50))  # a checkpoint's steps took no time here
-        assert progress.completed() == 2.5
-        assert progress.seconds_left() == pytest.approx(37.5)
+        assert progress.course.completed() == 2.5
+        assert progress.course.seconds_left() == pytest.approx(37.5)
         assert "step" not in progress.counts()
         progress.update(Split(8, "killed", job="a"))
-        assert progress.completed() == 0.5 and progress.seconds_left() is None
+        assert progress.course.completed() == 0.5 and progress.course.seconds_left() is None
 
 
 def test_a_log_of_one_long_run_stays_short() -> None:

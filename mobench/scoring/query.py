@@ -13,6 +13,7 @@ from mobench.core.registry import methods, problems
 from mobench.errors import unknown
 from mobench.planning.suite import Suite
 from mobench.planning.suite_parts import TableEntry
+from mobench.scoring.contenders import spelled
 
 AGGREGATES: dict[str, Callable[[Any], float]] = {
     "mean": lambda values: float(values.mean()),
@@ -81,6 +82,10 @@ def suite_tables(suite: Suite, table: pd.DataFrame) -> list[tuple[str, pd.DataFr
 
 def _pivot(entry: TableEntry, table: pd.DataFrame) -> pd.DataFrame:
     rows = select(table, entry.where)
-    grouped = rows.groupby([entry.rows, entry.columns])[entry.value]
+    lists_as_text = {
+        name: rows[name].map(lambda value: spelled(value) if isinstance(value, list) else value)
+        for name in (entry.rows, entry.columns)
+    }
+    grouped = rows.assign(**lists_as_text).groupby([entry.rows, entry.columns])[entry.value]
     pivoted: pd.DataFrame = grouped.agg(AGGREGATES[entry.over]).unstack()
     return pivoted

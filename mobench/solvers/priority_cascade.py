@@ -69,6 +69,8 @@ def project_in_levels(
     total, kept, order = np.zeros(len(norms)), np.asarray(tau, dtype=np.float64).copy(), np.asarray(levels)
     for level in sorted(set(levels)):
         higher, members = (order < level).nonzero()[0], ((order == level) & (norms > 0.0)).nonzero()[0]
+        if not len(members):  # zero gradients demand nothing
+            continue
         chosen: Indices = np.concatenate([higher, members])
         vectors = UnitVectors(scaled[chosen[:, None], chosen])
         bounds, given_up = _bounds(vectors, len(higher), demands[members], progress[members], relaxation, resolution)

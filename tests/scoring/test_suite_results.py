@@ -7,7 +7,7 @@ from mobench.planning.plan import make_plan
 from mobench.planning.suite import Suite, load_suite
 from mobench.running.environment import environment
 from mobench.scoring.indicators.hypervolume import hypervolume
-from mobench.scoring.query import select
+from mobench.scoring.query import select, suite_tables
 from mobench.scoring.results_table import results_table
 from mobench.scoring.scores import budget_curves, instance_scores
 from mobench.scoring.suite_results import SuiteResults
@@ -117,6 +117,13 @@ def test_tables_pivot_a_metric(suite):
     assert title == "ends"
     assert numbers.loc["mgda", 1.0] == pytest.approx(10.0)
     assert numbers.loc["ws", 10.0] == pytest.approx(4.5)
+
+
+def test_a_list_stands_across_a_table_as_one_word(suite):
+    runs = read(suite).table
+    listed = runs.assign(**{"problem.scale": [[1.0, scale] for scale in runs["problem.scale"]]})
+    ((_, numbers),) = suite_tables(suite.suite, listed)
+    assert numbers.loc["ws", "1/10"] == pytest.approx(4.5)
 
 
 def test_questions_that_make_no_sense(suite):

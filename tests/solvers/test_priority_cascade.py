@@ -72,6 +72,13 @@ def test_one_level_is_the_projection(k, seed, tau):
     assert cascade.kept
 
 
+def test_zero_gradients_demand_nothing_whatever_their_level():
+    for levels in ([1, 2, 3], [3, 2, 1], [1, 1, 1]):
+        found, cascade = direction(np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]), [0.5] * 3, levels)
+        np.testing.assert_allclose(found, [-0.5, 0.0])
+        assert cascade.kept and cascade.multipliers.tolist() == [0.0, 1.5, 0.0]
+
+
 def program(start, rows, bounds):
     """Solve argmin ½‖d − start‖² s.t. rows d ≥ bounds in the space of gradients; None where there is no such d."""
     try:

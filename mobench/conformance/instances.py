@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from mobench.conformance.in_double import InDouble, widen
 from mobench.core.method import Matrix, Vector
+from mobench.core.objective import KnownGradient
 from mobench.core.problem import Constants, Problem, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
 from mobench.gradients.gradient_rows import GradientRows
@@ -15,9 +20,9 @@ from mobench.gradients.gradient_rows import GradientRows
 BLOCKS = 6
 """At most so many parameter tensors are varied one at a time."""
 
-DOUBLE = (1e-5, (1e-5, 1e-6, 1e-4, 1e-3))
-SINGLE = (5e-2, (1e-3, 1e-4, 1e-2))
-"""Precision and step sizes of difference quotients in the two floating-point formats."""
+PRECISION = 1e-5
+STEP_SIZES = (1e-5, 1e-6, 1e-7, 1e-4, 1e-3)
+"""Of difference quotients in double precision."""
 
 
 class Instance(ABC):
@@ -25,9 +30,9 @@ class Instance(ABC):
 
     start: Vector
     """The initial point."""
-    precision: float
+    precision: float = PRECISION
     """Relative error up to which a difference quotient can be expected to meet the gradient."""
-    step_sizes: tuple[float, ...]
+    step_sizes: tuple[float, ...] = STEP_SIZES
     """Lengths of difference quotients relative to ‖θ‖, the most promising first; the best is judged."""
 
     @abstractmethod
@@ -49,8 +54,6 @@ class Instance(ABC):
 
 class VectorInstance(Instance):
     """An instance of a `VectorProblem`, alone in its batch."""
-
-    precision, step_sizes = DOUBLE
 
     def __init__(self, problem: VectorProblem, seed: int) -> None:
         self.problem = problem
@@ -74,15 +77,24 @@ class VectorInstance(Instance):
 
 
 class TaskInstance(Instance):
-    """An instance of a `TaskProblem` on its first batches."""
+    """An instance of a `TaskProblem` on its first batches, in double precision."""
 
     def __init__(self, problem: TaskProblem, seed: int) -> None:
         self.task = problem.start(Streams(seed))
         batches = self.task.batches()
         self.batches = [next(batches) for _ in range(3)]
+        widen(self.task)
         self.start = self._vector()
-        single = any(parameter.dtype != torch.float64 for parameter in self.task.parameters)
-        self.precision, self.step_sizes = SINGLE if single else DOUBLE
+
+    def losses(self, batch: Any) -> Sequence[Tensor | KnownGradient]:
+        """Return the losses that are trained on."""
+        with InDouble():
+            return self.task.losses(batch)
+
+    def losses_after(self, batch: Any) -> list[float]:
+        """Return the losses as they are looked at after an update."""
+        with InDouble():
+            return list(self.task.losses_after(batch))
 
     def _vector(self) -> Vector:
         flat = [parameter.detach().double().flatten() for parameter in self.task.parameters]
@@ -99,12 +111,12 @@ class TaskInstance(Instance):
 
     def values(self, theta: Vector, iteration: int = 0) -> Vector:
         self._move(theta)
-        return np.array(self.task.losses_after(self.batches[iteration]), dtype=np.float64)
+        return np.array(self.losses_after(self.batches[iteration]), dtype=np.float64)
 
     def gradients(self, theta: Vector, iteration: int = 0) -> Matrix:
         self._move(theta)
         rows = GradientRows(self.task.parameters)
-        rows.load(self.task.losses(self.batches[iteration]))
+        rows.load(self.losses(self.batches[iteration]))
         return rows.gradients().double().numpy()
 
     def points(self, rng: np.random.Generator) -> list[Vector]:
@@ -113,8 +125,8 @@ class TaskInstance(Instance):
     def directions(self, theta: Vector, gradients: Matrix, rng: np.random.Generator) -> list[Vector]:
         """Return each gradient's direction, and θ's own in single parameter tensors.
 
-        In single precision a random direction among many parameters drowns in rounding. These do not,
-        and a penalty that forgets a tensor shows along that tensor.
+        A random direction among many parameters sees little of any of them. These see most, and a penalty that forgets
+        a tensor shows along that tensor.
         """
         chosen = [*gradients, theta]
         extents = self._extents()

@@ -157,12 +157,12 @@ def losses_after(problem: Problem) -> Verdict:
         return Verdict(True, None, "values are closed forms")
     batch = at.batches[0]
     before = _frozen(at.task.state_dict())
-    first = list(at.task.losses_after(batch))
-    if first != list(at.task.losses_after(batch)):
+    first, again = at.losses_after(batch), at.losses_after(batch)
+    if first != again:
         return Verdict(False, None, "two looks at the same losses differ")
     if _frozen(at.task.state_dict()) != before:
         return Verdict(False, None, "looking at the losses changes the task's state")
-    trained = values_of(at.task.losses(batch))
+    trained = values_of(at.losses(batch))
     apart = float(np.max(np.abs(trained - first) / (np.abs(trained) + 1e-12)))
     return Verdict(True, apart, f"without side effect, and within {apart:.1e} of the training losses")
 

@@ -10,6 +10,8 @@ from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 
 TARGETS = (0.80, 0.85, 0.90, 0.95, 0.99)
 """Fractions of parameters to remove, at which a trained network is evaluated."""
+BITS = (8, 6, 4, 3, 2)
+"""Bits for each penalised weight at which a trained network is evaluated, if it was trained to be rounded."""
 NATIVE = "@native"
 """How a metric's name ends where it is measured after removing the filters that training itself made negligible."""
 
@@ -28,6 +30,11 @@ COSTS = (
 def mark(target: float) -> str:
     """Return how a metric's name ends where it is measured after pruning: `@90`."""
     return f"@{100 * target:g}"
+
+
+def bit_mark(bits: int) -> str:
+    """Return how a metric's name ends where it is measured with weights of so many bits: `@4bit`."""
+    return f"@{bits}bit"
 
 
 def trained_metrics(objectives: Sequence[str], holdout: bool) -> Iterator[Metric]:
@@ -84,6 +91,18 @@ def sparse_metrics(holdout: bool) -> Iterator[Metric]:
         yield Metric(f"nonzero{end}", f"share not zero for {share}", "", "min", SHARE, f"{kept}, {of}")
     rank = "effective rank relative to that of the network at its start"
     yield Metric("rank_kept", "share of the effective rank kept", "", "min", NON_NEGATIVE, rank)
+
+
+def quantised_metrics(holdout: bool) -> Iterator[Metric]:
+    """Yield what is measured with the penalised weights rounded to few bits."""
+    for bits in BITS:
+        of, label, end = f"with penalised weights of {bits} bits", f", {bits} bits", bit_mark(bits)
+        right, chosen = f"accuracy {of}, on test images", f"accuracy {of}, on {_chosen_on(holdout)}"
+        yield Metric(f"quantised_accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, right, "test")
+        words, data = f"validation accuracy{label}", _chosen_data(holdout)
+        yield Metric(f"selection_quantised_accuracy{end}", words, "%", "max", PERCENT, chosen, data)
+        kept = f"size of all parameters {of}, relative to 32 bits for each"
+        yield Metric(f"bits_kept{end}", f"share of the size kept{label}", "", "min", SHARE, kept)
 
 
 def _evaluated(end: str, label: str, of: str, holdout: bool) -> Iterator[Metric]:

@@ -15,12 +15,13 @@ from mobench.core.registry import register
 from mobench.core.settings import Setting, choice, flag, integer, real
 from mobench.core.speed import speed_of
 from mobench.core.streams import Streams
+from mobench.errors import UserError
 
 from .. import PAPER
 from .data import CLASSES, NAMES, SIZES
-from .metrics import native_metrics, pruned_metrics, sparse_metrics, trained_metrics
+from .metrics import native_metrics, pruned_metrics, quantised_metrics, sparse_metrics, trained_metrics
 from .networks import build, input_shape, names, penalised
-from .volumes import loss_volume, pruned_volumes, sparse_volumes
+from .volumes import loss_volume, pruned_volumes, quantised_volumes, sparse_volumes
 
 if TYPE_CHECKING:
     import torch
@@ -33,8 +34,20 @@ COMPILING = Metric(
     NON_NEGATIVE,
     "seconds that torch.compile took before the first step",
 )
-PENALTIES = {"group-lasso": ("group-lasso",), "l1-nuclear": ("l1", "nuclear")}
+PENALTIES = {
+    "group-lasso": ("group-lasso",),
+    "l1-nuclear": ("l1", "nuclear"),
+    "quantisation": ("quantisation",),
+    "distillation": ("distillation", "group-lasso"),
+}
 """The sets of secondary objectives."""
+BELONGS = {
+    "bits": "quantisation",
+    "temperature": "distillation",
+    "teacher_epochs": "distillation",
+    "teacher_lr": "distillation",
+}
+"""Settings that only one set of secondaries reads."""
 
 
 @register
@@ -56,7 +69,13 @@ class Compression(TaskProblem):
     The sets of secondaries, each multiplied by `scale`, are
 
         group-lasso:  Σ_g ‖θ_g‖₂, one group per output filter                              (K = 2),
-        l1-nuclear:   Σ_i |θ_i|  and  Σ_ℓ ‖W_ℓ‖_*, W_ℓ a weight as C_out × (C_in·k·k)      (K = 3).
+        l1-nuclear:   Σ_i |θ_i|  and  Σ_ℓ ‖W_ℓ‖_*, W_ℓ a weight as C_out × (C_in·k·k)      (K = 3),
+        quantisation: Σ_ℓ ‖W_ℓ − Q(W_ℓ)‖² / ‖W_ℓ‖², Q rounding to `bits` bits              (K = 2),
+        distillation: T² KL(p_teacher ‖ p_student) at temperature T, and the group lasso   (K = 3).
+
+    A network that is trained to be rounded is ranked by test error and size with 8 to 2 bits for each penalised weight.
+    The teacher is the same network, trained plainly at the same seed; with it, pruned networks are ranked as with the
+    group lasso alone.
     """
 
     id = "compression@2"
@@ -75,6 +94,14 @@ class Compression(TaskProblem):
             r"L_2(\theta) = q \sum_i \lvert \theta_i \rvert, \quad "
             r"L_3(\theta) = q \sum_\ell {\lVert W_\ell \rVert}_{*}",
             "Absolute values and nuclear norms (K = 3)",
+        ),
+        Formula(
+            r"L_2(\theta) = q \sum_\ell {\lVert W_\ell - Q(W_\ell) \rVert}^2 / {\lVert W_\ell \rVert}^2",
+            "Relative quantisation error (K = 2)",
+        ),
+        Formula(
+            r"L_2(\theta) = q\, T^2\, \text{KL}\left(p^{1/T}_\text{teacher} \,\Vert\, p^{1/T}_\theta\right)",
+            "Distillation, beside the group lasso (K = 3)",
         ),
     )
     reference = PAPER.at("sections “Structured Pruning” and “Unstructured Sparsity”")
@@ -99,7 +126,30 @@ class Compression(TaskProblem):
     holdout: bool = flag(True, meaning="split validation images off the training set")
     fold: bool = flag(False, meaning="fold the constant output of removed filters into the next layer")
     precision: str = choice("float32", ("float32", "bf16"), meaning="bf16: forward pass in mixed precision")
+    bits: int = integer(
+        4, low=2, high=16, meaning="bits to which penalty=quantisation draws the weights", implicit=True
+    )
+    temperature: float = real(
+        4.0, low=0.0, low_open=True, meaning="T of penalty=distillation, on both networks' logits", implicit=True
+    )
+    teacher_epochs: int = integer(20, low=1, meaning="epochs that the teacher is trained for", implicit=True)
+    teacher_lr: float = real(
+        0.1, low=0.0, low_open=True, meaning="the teacher's learning rate, with Adam and cosine decay", implicit=True
+    )
     compile: bool = flag(False, meaning="let torch.compile make the forward and backward pass", implicit=True)
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(**values)
+        for name, penalty in BELONGS.items():
+            if self.penalty != penalty and getattr(self, name) != self.settings[name].default:
+                raise UserError(
+                    f"{self.label()}.{name}={getattr(self, name)} is not accepted with penalty={self.penalty}; "
+                    f"it belongs to penalty={penalty}"
+                )
+        if self.prox and self.penalty == "quantisation":
+            raise UserError(
+                f"{self.label()}.prox={self.prox} is not accepted with penalty=quantisation, which has no proximal map"
+            )
 
     def objectives(self) -> tuple[str, ...]:
         return ("cross-entropy", *PENALTIES[self.penalty])
@@ -109,7 +159,8 @@ class Compression(TaskProblem):
 
     def hypervolumes(self) -> tuple[Hypervolume, ...]:
         """Return the volumes of error and cost, the one of size or sparsity first, and that of the losses."""
-        practical = pruned_volumes if self.penalty == "group-lasso" else sparse_volumes
+        others = {"l1-nuclear": sparse_volumes, "quantisation": quantised_volumes}
+        practical = others.get(self.penalty, pruned_volumes)
         return (*practical(self.dataset), loss_volume(self.dataset, self.objectives()))
 
     def hypervolume_metrics(self) -> tuple[str, ...]:
@@ -120,12 +171,14 @@ class Compression(TaskProblem):
 
     def metrics(self) -> tuple[Metric, ...]:
         sparse = sparse_metrics(self.holdout) if self.penalty == "l1-nuclear" else ()
+        rounded = quantised_metrics(self.holdout) if self.penalty == "quantisation" else ()
         compiling = (COMPILING,) if self.compile else ()
         return (
             *trained_metrics(self.objectives(), self.holdout),
             *pruned_metrics(self.holdout),
             *native_metrics(self.holdout),
             *sparse,
+            *rounded,
             *compiling,
         )
 

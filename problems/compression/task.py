@@ -19,10 +19,12 @@ from mobench.core.streams import Streams
 from . import data, networks
 from .data.images import Batch, Images, Splits
 from .data.stream import TrainStream
+from .distillation import distillation_loss, mean_distillation, teacher_of
 from .evaluation import Pruner, accuracy, cross_entropy, latencies, pruned_metrics, sparse_metrics
 from .metrics import TARGETS
 from .nuclear import Nuclear
 from .penalties import L1, GroupLasso, Penalty, proximal_step
+from .quantisation import Quantisation, quantised_metrics
 from .sparsity import effective_rank, native_group_sparsity, parameter_sparsity
 
 if TYPE_CHECKING:
@@ -59,11 +61,27 @@ class CompressionTask(Task):
         self.penalised = [weight for _, weight in networks.penalised(self.model)]
         indices = [positions[id(weight)] for weight in self.penalised]
         names = problem.objectives()[1:]
-        self.penalties = [KINDS[name](self.parameters, indices, problem.scale) for name in names]
-        self.start_values = [penalty.evaluate() for penalty in self.penalties]
+        self.penalties = [self._penalty(name, indices) for name in names if name != "distillation"]
+        self.teacher: nn.Module | None = None
+        if "distillation" in names:
+            self.teacher = teacher_of(problem, streams, self.splits, self.device)
+        self.start_values = self.secondary_values()
         self.start_rank = effective_rank(self.penalised) if "nuclear" in names else None
         self.proximal_weight = problem.prox / problem.scale
         self.compile_seconds = self._compile() if problem.compile else 0.0
+
+    def _penalty(self, name: str, indices: Sequence[int]) -> Penalty:
+        if name == "quantisation":
+            return Quantisation(self.parameters, indices, self.problem.scale, bits=self.problem.bits)
+        return KINDS[name](self.parameters, indices, self.problem.scale)
+
+    def secondary_values(self) -> list[float]:
+        """Return the secondaries of the network as it is; distillation on the test images."""
+        values = [penalty.evaluate() for penalty in self.penalties]
+        if self.teacher is None:
+            return values
+        told = mean_distillation(self.model, self.teacher, self.splits.test, self.problem.temperature)
+        return [self.problem.scale * told, *values]
 
     def batches(self) -> Iterator[Batch]:
         while True:
@@ -74,19 +92,31 @@ class CompressionTask(Task):
             penalty.update()
         if not self.model.training:
             self.model.train()
-        return [self.task_loss(batch), *self.penalties]
+        return [*self.batch_losses(batch), *self.penalties]
 
     def task_loss(self, batch: Batch) -> Tensor:
         """Return the cross-entropy of a batch."""
+        return self.batch_losses(batch)[0]
+
+    def batch_losses(self, batch: Batch) -> list[Tensor]:
+        """Return what depends on the images: the cross-entropy, and with a teacher how far its answers are."""
         images, labels = batch
         images = images.to(memory_format=self.memory_format)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.problem.precision == "bf16"):
             logits = self.forward(images)
-        return nn.functional.cross_entropy(logits.float(), labels)
+        logits = logits.float()
+        losses = [nn.functional.cross_entropy(logits, labels)]
+        if self.teacher is not None:
+            with torch.no_grad():
+                answers = self.teacher(images).float()
+            told = distillation_loss(logits, answers, self.problem.temperature)
+            losses.append(self.problem.scale * told)
+        return losses
 
     def losses_after(self, batch: Batch) -> Sequence[float]:
         with torch.no_grad(), still_statistics(self.model):
-            return [float(self.task_loss(batch)), *(penalty.evaluate() for penalty in self.penalties)]
+            losses = [float(loss) for loss in self.batch_losses(batch)]
+            return [*losses, *(penalty.evaluate() for penalty in self.penalties)]
 
     def _stream_of_validation(self, streams: Streams) -> TrainStream | None:
         images = self.splits.val
@@ -118,7 +148,7 @@ class CompressionTask(Task):
         return self.splits.test if self.splits.val is None else self.splits.val
 
     def metrics(self) -> Mapping[str, float]:
-        values = [penalty.evaluate() for penalty in self.penalties]
+        values = self.secondary_values()
         loss, chosen = (cross_entropy(self.model, images) for images in (self.splits.test, self.selection))
         relative = [value / start for value, start in zip(values, self.start_values, strict=True)]
         names = self.problem.objectives()
@@ -138,6 +168,9 @@ class CompressionTask(Task):
             weights = [name for name, _ in networks.penalised(self.model)]
             measured |= sparse_metrics(self.model, weights, TARGETS, self.selection, self.splits.test)
             measured["rank_kept"] = rank / self.start_rank
+        if self.problem.penalty == "quantisation":
+            weights = [name for name, _ in networks.penalised(self.model)]
+            measured |= quantised_metrics(self.model, weights, self.selection, self.splits.test)
         return self.problem.recorded(measured)
 
     def timings(self) -> Mapping[str, float]:
@@ -172,6 +205,7 @@ class CompressionTask(Task):
             "buffers": dict(self.model.named_buffers()),
             "stream": self.stream.state_dict(),
             "penalties": [penalty.state_dict() for penalty in self.penalties],
+            **({} if self.teacher is None else {"teacher": self.teacher.state_dict()}),
             **held_out,
         }
 
@@ -182,6 +216,8 @@ class CompressionTask(Task):
         self.stream.load_state_dict(state["stream"])
         for penalty, stored in zip(self.penalties, state.get("penalties", ()), strict=False):
             penalty.load_state_dict(stored)
+        if self.teacher is not None:
+            self.teacher.load_state_dict(state["teacher"])
         if self.held_out_stream is not None and "held_out" in state:
             self.held_out_stream.load_state_dict(state["held_out"])
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mobench.core.operating_points import Axis, Hypervolume, OperatingPoint
 
 from .data import CLASSES
-from .metrics import NATIVE, TARGETS, mark
+from .metrics import BITS, NATIVE, TARGETS, bit_mark, mark
 
 CHANCE = {"digits": 100 * 37 / 360, "cifar-10": 10.0, "cifar-100": 1.0}
 """The percentage of test images in the largest class: what a classifier reaches that never looks at an image."""
@@ -48,6 +48,20 @@ def sparse_volumes(dataset: str) -> tuple[Hypervolume, ...]:
             f"hypervolume of test error and share of the effective rank kept, {MEASURED}",
             (_error(dataset), Axis("share of the effective rank kept", 1e-2, 1.0, log=True)),
             (OperatingPoint(("accuracy", "rank_kept"), ("selection_accuracy", "rank_kept")),),
+        ),
+    )
+
+
+def quantised_volumes(dataset: str) -> tuple[Hypervolume, ...]:
+    """Return the volume of (test error, share of the size kept) over all numbers of bits."""
+    points = [(f"quantised_accuracy{end}", f"bits_kept{end}") for end in map(bit_mark, BITS)]
+    return (
+        Hypervolume(
+            "bits",
+            "HV bits",
+            f"hypervolume of test error and share of the size kept by rounding weights, {MEASURED}",
+            (_error(dataset), Axis("share of the size kept", 1 / 32, 1.0, log=True)),
+            tuple(OperatingPoint(values, _selection(values)) for values in points),
         ),
     )
 

@@ -1,7 +1,7 @@
 """The battery for problems: sound ones pass, and one broken rule each is named."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,12 +9,15 @@ import pytest
 import torch
 
 from mobench.conformance import Finding, check_problem, conforms
+from mobench.conformance.front import front
+from mobench.conformance.landscape import gradients, losses_after
 from mobench.core.metric import Metric
 from mobench.core.objective import KnownGradient
 from mobench.core.problem import Bounds, Constants, Problem, Task, TaskProblem, VectorProblem
-from mobench.core.registry import find_problem
+from mobench.core.registry import find_problem, problems
 from mobench.core.settings import integer
 from mobench.core.streams import Streams
+from mobench.problems.compression.penalties import GroupLasso
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +35,44 @@ def failures(problem: type[Problem]) -> dict[str, Finding]:
 @pytest.mark.parametrize("name", ["double-well", "quadratic", "random-gradients", "two-wells"])
 def test_synthetic_problems_conform(name: str) -> None:
     assert failures(find_problem(name)) == {}
+
+
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "compression@2": [
+        {},
+        {"penalty": "l1-nuclear"},
+        {"penalty": "quantisation"},
+        {"penalty": "distillation", "teacher_epochs": 1},
+    ],
+    "fairness@2": [{}, {"criterion": "opportunity", "group": "age"}],
+    "multi-output@1": [{}, {"dataset": "linnerud"}],
+    "quadratic@1": [{}, {"secondary": "quadratic"}],
+}
+"""Settings under which a problem has other objectives."""
+NEEDS_DATA = {"celeba@1"}
+"""Tested with made files, by the problem's own tests."""
+
+
+@pytest.mark.parametrize("id_", sorted({*problems()} - NEEDS_DATA))
+def test_every_problem_has_exact_gradients_and_a_front_that_nothing_dominates(id_: str) -> None:
+    for settings in OPTIONS.get(id_, [{}]):
+        problem = problems()[id_](**settings)
+        for check in (gradients, front, losses_after):
+            verdict = check(problem)
+            assert verdict.holds, f"{id_} {settings}: {verdict.sentence}"
+
+
+def test_a_network_with_a_gradient_that_is_slightly_wrong_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = GroupLasso._read
+
+    def wrong(self: GroupLasso, weights: Mapping[int, torch.Tensor]) -> torch.Tensor:
+        value = right(self, weights)
+        self._factors.mul_(1.0 + 1e-4)
+        return value
+
+    monkeypatch.setattr(GroupLasso, "_read", wrong)
+    verdict = gradients(problems()["compression@2"]())
+    assert not verdict.holds and "'group-lasso'" in verdict.sentence
 
 
 class Bowls(VectorProblem):

@@ -31,6 +31,8 @@ CONFIGURED: list[tuple[str, dict[str, Any]]] = [
     ("random-linear", {"k": 4}),
     ("compression", {}),
     ("compression", {"penalty": "l1-nuclear", "holdout": False}),
+    ("compression", {"penalty": "quantisation"}),
+    ("compression", {"penalty": "distillation", "teacher_epochs": 1}),
 ]
 
 

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-from pydantic import ByteSize, Field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command, names
 from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.resources import Resources
-from mobench.core.settings import Setting, choice, flag, integer, real, text
+from mobench.core.settings import choice, flag, integer, real, size, text
 from mobench.errors import StorageError, UserError
 from mobench.planning.overrides import section
 from mobench.planning.suite_parts import EVERYWHERE, SEEDS
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from mobench.running.worker_main import Note
 
 NAMES = {"cpu": "core", "cuda": "GPU"}
-SIZE = Annotated[ByteSize, Field(gt=0)]
 
 
 class Run(Command, Resources):
@@ -77,9 +74,7 @@ class Run(Command, Resources):
     gpus: str = text("auto", meaning="CUDA devices to use, by position; auto: all, none: the CPU", shown="auto|0,1")
     jobs_per_gpu: int = integer(1, low=1, meaning="jobs that share a GPU")
     time_limit: float | None = real(None, low=0.0, low_open=True, meaning="seconds that each run may take")
-    memory_limit: int | None = Setting(
-        None, "memory that each run's process may take", "text", "a size such as 500MB or 4GB", SIZE, shown="4GB"
-    )  # type: ignore[assignment]
+    memory_limit: int | None = size(None, meaning="memory that each run's process may take")
     retry: str = choice("none", ("none", "failed"), meaning="which stored runs to run again")
     lease: float = real(
         LEASE_SECONDS,
@@ -100,7 +95,8 @@ class Run(Command, Resources):
             raise UserError(f"problem={','.join(self.problem)} runs without a suite; leave {given} out")
         suites = load_suites(self.suite, self.profile, self.device)
         executor = self.chosen_executor()
-        self.check()
+        if not executor.elsewhere:
+            self.check()
         self.export()
         root = Path(self.results)
         if root.exists() and not root.is_dir():
@@ -110,7 +106,7 @@ class Run(Command, Resources):
 
         plugins = [str(Path(path).resolve()) for path in self.plugins]
         guarded = not executor.in_this_process
-        if guarded and (not self.dry_run or has_foreign_code(plugins)):
+        if guarded and (has_foreign_code(plugins) or not (self.dry_run or executor.elsewhere)):
             fork_server.start()  # loads torch while the plan is made
         request = Request(
             suites,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, make_dataclass, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError, WrapValidator
+from pydantic import BeforeValidator, ByteSize, ConfigDict, Field, Strict, TypeAdapter, ValidationError, WrapValidator
 from pydantic.dataclasses import dataclass as validated
 from pydantic_core import PydanticCustomError
 
@@ -179,6 +179,12 @@ def flag(default: bool | None, *, meaning: str, implicit: bool = False) -> Any:
 def text(default: str | None, *, meaning: str, shown: str = "TEXT") -> Any:
     """Declare a free-text setting."""
     return Setting(default, meaning, "text", "a text", Annotated[str, Strict()], shown=shown)
+
+
+def size(default: int | None, *, meaning: str) -> Any:
+    """Declare a number of bytes, written as people do."""
+    type_ = Annotated[ByteSize, Field(gt=0)]
+    return Setting(default, meaning, "text", "a size such as 500MB or 4GB", type_, shown="4GB")
 
 
 def _interval(low: float, high: float, low_open: bool, high_open: bool, infinite: bool) -> tuple[Any, str]:

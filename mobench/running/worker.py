@@ -7,8 +7,10 @@ import os
 import platform
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from mobench.core.outcome import Outcome
@@ -74,7 +76,7 @@ def perform(
         if trained is not None
     ]
     try:
-        kept = [_keep(job, store, record, trained) for record, trained in records]
+        kept = [keep(job, store, record, partial(_save_tensors, store, record, trained)) for record, trained in records]
         summaries = [summary for summary in kept if summary is not None]
         if summaries:
             checkpoint.unlink(missing_ok=True)
@@ -99,17 +101,21 @@ def _reporter(on_steps: OnSteps) -> Listener:
     return report
 
 
-def _keep(job: Job, store: Store, record: RunRecord, trained: Outcome) -> Summary | None:
+def keep(job: Job, store: Store, record: RunRecord, save_artifact: Callable[[], None]) -> Summary | None:
     """Save a run, its tensors before its record, so that a record finds them; None if it is another driver's now."""
     if not store.root.is_dir():
         raise FileNotFoundError(None, "the folder was deleted under way")
     if job.fence is not None and not job.fence.holds(record.id):
         return None
-    if trained.artifact and record.outcome.status == "done":
-        store.save_artifact(record.id, trained.artifact)
+    save_artifact()
     if not store.save_once(record, job.stamps.get(record.id)):
         return None
     return Summary(record.id, record.outcome.status, record.outcome.reason)
+
+
+def _save_tensors(store: Store, record: RunRecord, trained: Outcome) -> None:
+    if trained.artifact and record.outcome.status == "done":
+        store.save_artifact(record.id, trained.artifact)
 
 
 def _take_note(job: Job) -> SharedProcess:

@@ -92,9 +92,15 @@ class Store:
 
         buffer = io.BytesIO()
         torch.save({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, buffer)
-        path = self.artifact(id_)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, buffer.getvalue(), sync=False)
+        self.receive_artifact(id_, buffer.getvalue())
+
+    def receive_artifact(self, id_: str, content: bytes) -> None:
+        """Keep the tensors of a run as another store wrote them."""
+        write_atomically(self.artifact(id_), content, sync=False)
+
+    def receive_checkpoint(self, id_: str, content: bytes) -> None:
+        """Keep the state of a run as another store wrote it."""
+        write_atomically(self.checkpoint(id_), content, sync=True)
 
     def load_artifact(self, id_: str) -> dict[str, torch.Tensor]:
         """Return the tensors of a run, on the CPU."""
@@ -269,6 +275,7 @@ class Store:
         remove_stale((self.root / "leases").glob(f".*{TEMPORARY}"))
         remove_stale((self.root / "status").glob(f".*{TEMPORARY}"))
         remove_stale(checkpoints.glob("*.part"))
+        remove_stale(checkpoints.glob(f".*{TEMPORARY}"))
         finished = self.records(ids=[file.stem for file in checkpoints.glob("*.pt")], on_damage=lambda damage: None)
         for record in finished:
             if record.outcome.status == "done":

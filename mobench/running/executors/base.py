@@ -55,6 +55,8 @@ class Executor(Configurable, ABC):
     meaning: ClassVar[str] = ""
     in_this_process: ClassVar[bool] = False
     """Whether foreign code runs in the scheduling process."""
+    elsewhere: ClassVar[bool] = False
+    """Whether jobs run on machines whose devices this one does not know."""
 
     @classmethod
     def label(cls) -> str:
@@ -66,7 +68,7 @@ class Executor(Configurable, ABC):
 
     @abstractmethod
     def capacity(self, share: Share) -> int:
-        """Return how many jobs can be under way at once; may be asked before `open`."""
+        """Return how many jobs can be under way at once; may be asked before `open`, and raises what that would."""
 
     @abstractmethod
     def has_room(self, alone: bool = False) -> bool:
@@ -99,6 +101,15 @@ def executors() -> Mapping[str, type[Executor]]:
             if isinstance(value, type) and issubclass(value, Executor) and value.name:
                 found[value.name] = value
     return dict(sorted(found.items()))
+
+
+def refuse_positions(executor: type[Executor], share: Share) -> None:
+    """Refuse CUDA devices by position where a cluster chooses devices."""
+    if share.gpus not in ("auto", "none"):
+        raise UserError(
+            f"gpus={share.gpus} is not accepted with executor={executor.name}, which chooses devices itself; "
+            f"gpus takes auto or none, and {executor.name}.gpus says how many each job gets"
+        )
 
 
 def needs_package(executor: str, package: str, error: ImportError) -> UserError:

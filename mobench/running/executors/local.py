@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mobench.running.executors.base import Executor, Setup, Share
 from mobench.running.executors.here import too_slow
@@ -41,16 +41,7 @@ class Local(Executor):
         slot.begin(job)
 
     def poll(self, seconds: float) -> list[tuple[Job, Result]]:
-        from multiprocessing import connection
-
-        deadline = time.monotonic() + seconds
-        while True:
-            busy = [slot for slot in self._slots if slot.job is not None]
-            found = [(job, result) for slot in busy if (job := slot.job) and (result := slot.result()) is not None]
-            left = deadline - time.monotonic()
-            if found or left <= 0 or not busy:
-                return found
-            connection.wait([item for slot in busy for item in slot.waitables], min(left, WATCH_SECONDS))
+        return poll_slots(self._slots, seconds)
 
     def ask_to_stop(self) -> None:
         for slot in self._slots:
@@ -61,12 +52,45 @@ class Local(Executor):
             slot.stop()
 
     def _free_slot(self, alone: bool) -> Slot | None:
-        """Return a place for a job; next to a job that is to be alone on its device there is none."""
-        for slot in self._slots:
-            beside = [other.job for other in self._slots if other.place == slot.place and other.job is not None]
-            if slot.job is None and not (alone and beside) and not any(job.alone for job in beside):
-                return slot
-        return None
+        return free_seat(self._slots, alone)
+
+
+class Seat(Protocol):
+    """Whatever takes one job at a time."""
+
+    @property
+    def place(self) -> Any:
+        """Where it is; seats at one place share a device."""
+
+    @property
+    def job(self) -> Job | None:
+        """What it does."""
+
+
+SeatT = TypeVar("SeatT", bound=Seat)
+
+
+def free_seat(seats: Sequence[SeatT], alone: bool) -> SeatT | None:
+    """Return where a job can begin; next to a job that is to be alone on its device it cannot."""
+    for seat in seats:
+        beside = [other.job for other in seats if other.place == seat.place and other.job is not None]
+        if seat.job is None and not (alone and beside) and not any(job.alone for job in beside):
+            return seat
+    return None
+
+
+def poll_slots(slots: Sequence[Slot], seconds: float) -> list[tuple[Job, Result]]:
+    """Wait for at most `seconds` for results of jobs in these slots, and enforce their limits meanwhile."""
+    from multiprocessing import connection
+
+    deadline = time.monotonic() + seconds
+    while True:
+        busy = [slot for slot in slots if slot.job is not None]
+        found = [(job, result) for slot in busy if (job := slot.job) and (result := slot.result()) is not None]
+        left = deadline - time.monotonic()
+        if found or left <= 0 or not busy:
+            return found
+        connection.wait([item for slot in busy for item in slot.waitables], min(left, WATCH_SECONDS))
 
 
 def _places(share: Share) -> list[Place]:

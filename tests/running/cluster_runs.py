@@ -1,0 +1,80 @@
+"""Real runs for executors on clusters, one of which gets stuck until somebody takes its process away."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mobench.core.outcome import Outcome
+from mobench.core.registry import find_method, find_problem
+from mobench.core.spec import RunSpec
+from mobench.store.folder import Store
+from mobench.training.loop import train_group
+from mobench.training.optimizer import Training
+from mobench.training.stopping import Stopped, request_stop
+from tests.running import trainers
+
+STUCK = "MOBENCH_TEST_STUCK"
+"""The file in which a run that is stuck writes the processes above it."""
+
+
+def networks(count: int) -> list[RunSpec]:
+    """Return runs of a small network, which train alone."""
+    training = Training(optimizer="adam", lr=0.01, steps=12).configuration()
+    problem, method = find_problem("compression")(), find_method("pcd")()
+    return [RunSpec.of(problem, method, training, seed, {}) for seed in range(count)]
+
+
+def lockstep(count: int) -> list[RunSpec]:
+    """Return runs that train as one group."""
+    training = Training(optimizer="sgd", lr=0.05, steps=20).configuration()
+    problem, method = find_problem("double-well")(k=3, dimension=10), find_method("mgda")()
+    return [RunSpec.of(problem, method, training, seed, {}) for seed in range(count)]
+
+
+def train(group: Sequence[RunSpec], checkpoint: Path | None = None) -> Sequence[Outcome | None]:
+    """Train; the network with seed 0 saves its state and gets stuck, unless it goes on from that state."""
+    if group[0].problem == "toy@1":
+        return trainers.train(group, checkpoint)
+    assert checkpoint is not None
+    file = os.environ.get(STUCK)
+    if file and group[0].seed == 0 and len(group) == 1 and not checkpoint.exists():
+        _save_after_one_step(group, checkpoint)
+        Path(file).write_text(" ".join(str(process.pid) for process in (psutil.Process(), *psutil.Process().parents())))
+        time.sleep(1000)
+    return train_group(group, checkpoint)
+
+
+def _save_after_one_step(group: Sequence[RunSpec], checkpoint: Path) -> None:
+    request_stop()
+    try:
+        train_group(group, checkpoint)
+    except Stopped:
+        request_stop(False)
+
+
+def numbers(store: Store) -> dict[str, Any]:
+    """Return what two executors must agree about to the last bit."""
+    return {
+        record.id: (
+            record.outcome.status,
+            record.outcome.metrics,
+            record.outcome.history,
+            record.outcome.diagnostics,
+            record.outcome.backward_passes,
+        )
+        for record in store.records()
+    }
+
+
+def wait_until(happened: Callable[[], bool], patience: float = 120.0) -> None:
+    """Wait for something that other processes do."""
+    end = time.monotonic() + patience
+    while not happened():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)

@@ -64,7 +64,16 @@ class Resources(Configurable):
     def export(self) -> None:
         """Make these the resources of this process and of all it starts."""
         self.data_root = str(Path(self.data_root).resolve())
-        os.environ[VARIABLE] = json.dumps({name: getattr(self, name) for name in Resources.settings})
+        os.environ.update(self.variables)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of a process that has these resources."""
+        return {VARIABLE: json.dumps({name: getattr(self, name) for name in Resources.settings})}
+
+    def with_one_gpu(self) -> Resources:
+        """Return the resources of a process that sees one of the CUDA devices alone; its number is then 0."""
+        return Resources(**self.configuration() | ({"device": "cuda"} if self.device.startswith("cuda") else {}))
 
 
 def resources() -> Resources:

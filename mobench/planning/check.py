@@ -45,7 +45,7 @@ def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:
     told what exists, and only plots are checked.
     """
     known: dict[str, Collection[str]] = {"plot": plots}
-    known |= {f"option of plot {name}:": ("plot", "where", *options) for name, options in plots.items()}
+    known |= {f"option of plot {name}:": ("plot", "title", "where", *options) for name, options in plots.items()}
     try:
         solved = [problem for name, entry in suite.problems.items() for problem in expand(find_problem(name), entry)]
         compared = [find_method(name) for name in suite.methods]

@@ -166,6 +166,8 @@ class PlotEntry(TypedDict):
 
     plot: Text
     """The name of the plot."""
+    title: NotRequired[Text]
+    """Its title, where the plot's own would not tell it from others."""
     where: NotRequired[Where]
     """Only runs whose columns have these values."""
 

@@ -47,6 +47,8 @@ class Sheet:
     data: pd.DataFrame | None
     """Every number behind the cells, in full precision: the CSV file. None where another sheet holds them."""
     notes: tuple[str, ...] = ()
+    below: int = 0
+    """How many rows at the end are no contenders and stay there."""
 
 
 def reading_notes(frame: pd.DataFrame) -> tuple[str, ...]:

@@ -189,7 +189,8 @@ def _volumes_sheet(
     rows = [(Cell(name), *(_volume(lines.get((name, label))) for label in columns[across])) for name in results.order]
     references = _reference_rows(results, columns)
     remarks = (*notes, *reading_notes(part), *([REFERENCES] if references else []))
-    return Sheet(stem, title, ("method", *columns[across]), (*rows, *references), part, remarks)
+    header = ("method", *(label + ARROWS["max"] for label in columns[across]))
+    return Sheet(stem, title, header, (*rows, *references), part, remarks, below=len(references))
 
 
 def _capital(text: str) -> str:

@@ -57,7 +57,7 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
     console.print(Text(LEGEND, style="dim"))
     if any(len(named) > 1 for named in results.all_volumes.values()):
         for sheet in hypervolume_sheets(results):
-            print_sheet(console, _rows_of(_best_first(sheet), shown))
+            print_sheet(console, _rows_of(_arrow_once(_best_first(sheet)), shown))
     chosen = [sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-")]
     for sheet in chosen:
         print_sheet(console, _rows_of(_best_first(sheet), shown))
@@ -151,7 +151,14 @@ def _best_first(sheet: Sheet) -> Sheet:
         numbers = [found for place in places if (found := _read(row[place].text)) is not None]
         return not numbers, sign * sum(numbers) / len(numbers) if numbers else 0.0
 
-    return replace(sheet, rows=tuple(sorted(sheet.rows, key=key)))
+    ranked = len(sheet.rows) - sheet.below
+    return replace(sheet, rows=(*sorted(sheet.rows[:ranked], key=key), *sheet.rows[ranked:]))
+
+
+def _arrow_once(sheet: Sheet) -> Sheet:
+    """Say in the title that more is better where every column says so, which leaves the columns more room."""
+    columns = [head.removesuffix(" ↑") for head in sheet.header[1:]]
+    return replace(sheet, title=f"{sheet.title} ↑", header=(sheet.header[0], *columns))
 
 
 def _with_places(sheet: Sheet) -> Sheet:

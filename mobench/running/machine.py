@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from mobench.core.resources import resources
 from mobench.errors import UserError
 from mobench.running.executors.base import Share
 
@@ -19,7 +20,9 @@ class Place:
     @property
     def variables(self) -> dict[str, str]:
         """The environment of a worker at this place."""
-        return {} if self.device is None else {"CUDA_VISIBLE_DEVICES": self.device}
+        if self.device is None:
+            return {}
+        return {"CUDA_VISIBLE_DEVICES": self.device, **resources().with_one_gpu().variables}
 
 
 def usable_cores() -> int:
@@ -39,8 +42,8 @@ def visible_devices(device: str, gpus: str) -> list[str]:
     count = torch.cuda.device_count()
     listed = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(position) for position in range(count)] if listed is None else listed.split(",")[:count]
-    if device.startswith("cuda:"):
-        return names[int(device.removeprefix("cuda:")) :][:1]
+    if device.startswith("cuda:"):  # such a device is there: `Resources.check`
+        return [names[int(device.removeprefix("cuda:"))]]
     return names
 
 

@@ -32,7 +32,7 @@ def draw_plots(
     """Return the plots that a suite asks for; one without data is left out."""
     drawn: list[tuple[str, str, Callable[[], Files], pd.DataFrame]] = []
     for entry in entries:
-        plot, where, options = _asked(entry)
+        plot, title, where, options = _asked(entry)
         asked = results.where(where) if where else results
         if where and not len(asked.table):
             continue
@@ -46,19 +46,20 @@ def draw_plots(
                 figure.suptitle(words, x=0.01, ha="left", fontsize="small", parse_math=False)
             files = render(figure)
         repeated = sum(other.partition("_")[0] == plot.name for other, *_ in drawn)
-        drawn.append((f"{plot.name}_{repeated + 1}" if repeated else plot.name, plot.title(), files, frame))
+        drawn.append((f"{plot.name}_{repeated + 1}" if repeated else plot.name, title, files, frame))
     return [Picture(name, title, *files(), frame) for name, title, files, frame in drawn]
 
 
-def _asked(entry: str | Mapping[str, Any]) -> tuple[Plot, Mapping[str, Any], dict[str, Any]]:
-    """Return the plot that an entry names, which runs it is drawn from, and its options."""
+def _asked(entry: str | Mapping[str, Any]) -> tuple[Plot, str, Mapping[str, Any], dict[str, Any]]:
+    """Return the plot that an entry names, its title, which runs it is drawn from, and its options."""
     options: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"plot": entry}
     if "plot" not in options:
         raise UserError(f"an entry of plots lacks the key plot: {options}")
     name, where, known = str(options.pop("plot")), options.pop("where", {}), plots()
+    title = options.pop("title", None)
     if name not in known:
         raise unknown("plot", name, known)
     for option in options:
         if option not in known[name].options():
-            raise unknown(f"option of plot {name}:", option, ["plot", "where", *known[name].options()])
-    return known[name](), where, options
+            raise unknown(f"option of plot {name}:", option, ["plot", "title", "where", *known[name].options()])
+    return known[name](), str(title or known[name].title()), where, options

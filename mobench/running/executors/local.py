@@ -38,6 +38,10 @@ class Local(Executor):
     def submit(self, job: Job) -> None:
         slot = self._free_slot(job.alone)
         assert slot is not None
+        if job.alone:  # idle workers hold memory too: of the device what torch keeps for later
+            for other in self._slots:
+                if other.place == slot.place:
+                    other.stop()
         slot.begin(job)
 
     def poll(self, seconds: float) -> list[tuple[Job, Result]]:

@@ -270,7 +270,7 @@ def test_hypervolume_bars_are_the_numbers_of_the_table():
     frame = data("hypervolume", found)
     assert frame["mean"].tolist() == pytest.approx([(0.8 * 0.8 + 0.6 * 0.8) / 2, (0.6 * 0.6 + 0.4 * 0.6) / 2])
     sheet = hypervolume_sheets(found)[0]
-    assert sheet.name == "hypervolumes" and sheet.header[:2] == ("method", "hypervolume")
+    assert sheet.name == "hypervolumes" and sheet.header[:2] == ("method", "hypervolume ↑")
     assert [[cell.text for cell in row[:2]] for row in sheet.rows] == [["pcd", "0.560"], ["ws", "0.300"]]
     (axis,) = drawn("hypervolume", frame, found).axes
     assert sorted(bar.get_width() for bar in axis.patches) == pytest.approx(sorted(frame["mean"]))

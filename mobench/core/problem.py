@@ -49,7 +49,12 @@ class Problem(Described, ABC):
     training: ClassVar[Mapping[str, Any]] = {}
     """The training settings of `mobench run problem=…`, which has no suite that would say them."""
     has_proximal_maps: ClassVar[bool] = False
-    """Whether its tasks can take a proximal step on the secondaries, `Task.proximal_step`."""
+    """Whether its tasks can take a proximal step on the secondaries, `Task.proximal_step`, at default settings."""
+
+    def takes_proximal_steps(self) -> bool:
+        """Say whether that is so with these settings."""
+        return self.has_proximal_maps
+
     export_options: ClassVar[dict[str, Setting]] = {}
     """The options of `export`, by name."""
 

@@ -64,7 +64,7 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any], note: Note = lambda ow
     for (problem, changed), (method, own) in itertools.product(problems, methods):
         training = Training(**{**suite.training, **changed})
         refuse_shared_tensor(problem, Training(**{**training.configuration(), **own}))
-        if method.takes_proximal_steps and not problem.has_proximal_maps:
+        if method.takes_proximal_steps and not problem.takes_proximal_steps():
             raise UserError(
                 f"the method '{method.name}' takes proximal steps, and {problem.id} has no proximal maps; leave it out"
             )

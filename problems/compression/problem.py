@@ -146,10 +146,14 @@ class Compression(TaskProblem):
                     f"{self.label()}.{name}={getattr(self, name)} is not accepted with penalty={self.penalty}; "
                     f"it belongs to penalty={penalty}"
                 )
-        if self.prox and self.penalty == "quantisation":
+        if self.prox and not self.takes_proximal_steps():
             raise UserError(
-                f"{self.label()}.prox={self.prox} is not accepted with penalty=quantisation, which has no proximal map"
+                f"{self.label()}.prox={self.prox} is not accepted with penalty={self.penalty}, "
+                "whose objectives do not all have a proximal map"
             )
+
+    def takes_proximal_steps(self) -> bool:
+        return self.penalty in ("group-lasso", "l1-nuclear")
 
     def objectives(self) -> tuple[str, ...]:
         return ("cross-entropy", *PENALTIES[self.penalty])

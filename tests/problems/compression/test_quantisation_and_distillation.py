@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from mobench.core.registry import find_problem
 from mobench.core.streams import Streams
 from mobench.errors import UserError
+from mobench.planning.plan import make_plan
+from mobench.planning.suite import load_suite
 from mobench.problems.compression.distillation import distillation_loss
 from mobench.problems.compression.metrics import BITS
 from mobench.problems.compression.quantisation import Quantisation, quantise
@@ -91,6 +95,15 @@ def test_what_belongs_to_another_set_of_secondaries_is_refused() -> None:
         make(penalty="quantisation", temperature=2.0)
     with pytest.raises(UserError, match=r"prox=0.001 is not accepted with penalty=quantisation"):
         make(penalty="quantisation", prox=1e-3)
+    with pytest.raises(UserError, match=r"proximal.*compression"):
+        plan_of("quantisation")
+    with pytest.raises(UserError, match=r"proximal.*compression"):
+        plan_of("distillation")
+
+
+def plan_of(penalty: str) -> None:
+    changed = {"problems": {"compression@2": {"penalty": penalty}}, "methods": {"proximal": {}}}
+    make_plan(replace(load_suite("compression", "quick"), **changed), {})
 
 
 def test_ids_of_earlier_runs_stay() -> None:

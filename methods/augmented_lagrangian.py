@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.constrained import Constrained
+from mobench.core.constrained import Multiplied
 from mobench.core.method import Step, Vector
-from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import flag, integer, real
 
 
 @register
-class AugmentedLagrangian(Constrained):
+class AugmentedLagrangian(Multiplied):
     """The primary, subject to a threshold for every secondary, by the method of multipliers.
 
     A secondary above its threshold is penalised by the square of the excess, at once and not only after its multiplier
@@ -54,42 +53,22 @@ class AugmentedLagrangian(Constrained):
         "https://doi.org/10.1287/moor.1.2.97",
     )
     look = Look("#7171B1", "#8482C2", "P")
-    lacks: ClassVar = {
-        "symmetric in all objectives": "the first objective is the primary",
-        "scale-invariant direction": "multipliers grow with the losses as they are",
-        "length follows the gradients": "multipliers grow with the losses as they are",
-        "no objective ascends": "the weights know the losses, not where the gradients point",
-    }
+    lacks = Multiplied.lacks_with_multipliers
 
     rho: float = real(1.0, low=0.0, low_open=True, meaning="ρ, weight of the quadratic penalty")
     every: int = integer(50, low=1, meaning="steps from one update of the multipliers to the next")
     multipliers: bool = flag(True, meaning="whether there are multipliers; false: the quadratic penalty alone")
 
     symbols: ClassVar[dict[str, str]] = {"rho": "ρ"}
-    diagnostics = (
-        Metric(
-            "violated", "violated thresholds", better="min", range=SHARE, meaning="share of secondaries above theirs"
-        ),
-    )
 
-    def __init__(self, **values: Any) -> None:
-        super().__init__(**values)
-        self._start(1)
-
-    def reset(self, k: int, rng: np.random.Generator) -> None:
-        super().reset(k, rng)
-        self._start(k)
-
-    def _start(self, k: int) -> None:
-        self.duals = np.zeros(k - 1)
+    def start(self, secondaries: int) -> None:
+        self.duals = np.zeros(secondaries)
         self.steps = 0
 
     def weights(self, step: Step) -> Vector:
-        above = self.excess(step)[1:]
+        above = self.above(step)
         raised = np.maximum(self.duals + self.rho * above, 0.0)
         self.steps += 1
         if self.multipliers and self.steps % self.every == 0:
             self.duals = raised
-        if len(above):
-            step.note(violated=float((above > 0.0).mean()))
         return np.array([1.0, *raised])

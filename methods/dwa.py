@@ -11,9 +11,6 @@ from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import register
 from mobench.core.settings import integer, real
 
-SMALLEST_GAP = 1e-8
-"""A loss that is closer to its lower bound than this is taken to be this far from it."""
-
 
 @register
 class DWA(Method):
@@ -72,7 +69,7 @@ class DWA(Method):
         self.current = np.ones(k)
 
     def weights(self, step: Step) -> Vector:
-        gaps = step.gaps(SMALLEST_GAP)
+        gaps = step.gaps()
         if self.steps == self.period:
             self.averages = [*self.averages[-1:], self.total / self.period]
             self.total, self.steps = np.zeros(step.k), 0

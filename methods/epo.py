@@ -7,18 +7,16 @@ from typing import ClassVar
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Matrix, Method, Step, Vector
+from mobench.core.method import Matrix, Step, Vector
 from mobench.core.metric import SHARE, Metric
+from mobench.core.preference import Preferring
 from mobench.core.registry import register
-from mobench.core.settings import one_each, real, reals
+from mobench.core.settings import real
 from mobench.solvers import best_on_simplex
-
-SMALLEST_GAP = 1e-8
-"""A loss that is closer to its lower bound than this is taken to be this far from it."""
 
 
 @register
-class EPO(Method):
+class EPO(Preferring):
     """Exact Pareto optimal search: make the preference-weighted losses equal, then descend all of them.
 
     A preference r names the point of the front at which r_1 ℓ_1 = … = r_K ℓ_K. While these products differ the method
@@ -26,7 +24,7 @@ class EPO(Method):
 
     With x_i = ℓ_i − b_i (b_i the lower bound, 0 where none is known), x̂_i = r_i x_i / Σ_j r_j x_j, the non-uniformity
     μ = Σ_i x̂_i log(K x̂_i), its slopes a_i = r_i (log(K x̂_i) − μ) and the Gram matrix G, d = Σ_i α_i g_i with α on the
-    simplex. While μ > `tolerance`,
+    simplex. Only the proportions of r matter: its largest is taken to be 1. While μ > `tolerance`,
 
         α = argmax (G a)·α   s.t.   (G α)_j ≥ 0 where r_j x_j is largest,   (G α)_j ≥ (G a)_j where (G a)_j ≤ 0,
 
@@ -64,12 +62,8 @@ class EPO(Method):
         "no objective ascends": "to reach the preference a loss may ascend",
     }
 
-    preference: float | tuple[float, ...] = reals(
-        1.0, low=0.0, low_open=True, meaning="r, the losses are to be in proportion to 1/r_i"
-    )
     tolerance: float = real(1e-3, low=0.0, meaning="non-uniformity below which all losses descend")
 
-    symbols: ClassVar[dict[str, str]] = {"preference": "r"}
     diagnostics = (
         Metric("balancing", "balancing steps", range=SHARE, meaning="whether losses are brought to the preference"),
         Metric(
@@ -81,14 +75,10 @@ class EPO(Method):
         ),
     )
 
-    def reset(self, k: int, rng: np.random.Generator) -> None:
-        super().reset(k, rng)
-        one_each("epo.preference", self.preference, k, "objectives")
-
     def weights(self, step: Step) -> Vector:
         gram = step.gram
-        wanted = np.array(one_each("epo.preference", self.preference, step.k, "objectives"))
-        products = wanted * step.gaps(SMALLEST_GAP)
+        wanted = self.preferences(step.k)
+        products = wanted * step.gaps()
         shares = products / products.sum()
         logs = np.log(step.k * shares)
         uniformity = float(shares @ logs)

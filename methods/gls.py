@@ -10,9 +10,6 @@ from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import register
 
-SMALLEST_GAP = 1e-8
-"""A loss that is closer to its lower bound than this is taken to be this far from it."""
-
 
 @register
 class GLS(Method):
@@ -44,5 +41,5 @@ class GLS(Method):
     lacks: ClassVar = {"no objective ascends": "the weights know the losses, not where the gradients point"}
 
     def weights(self, step: Step) -> Vector:
-        logs = np.log(step.gaps(SMALLEST_GAP))
+        logs = np.log(step.gaps())
         return np.asarray(np.exp(logs.mean() - logs) / step.k)

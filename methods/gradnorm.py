@@ -12,9 +12,6 @@ from mobench.core.registry import register
 from mobench.core.settings import choice, real
 from mobench.core.trained import Trained
 
-SMALLEST_GAP = 1e-8
-"""A loss that is closer to its lower bound than this is taken to be this far from it."""
-
 LEAST_WEIGHT = 1e-3
 """What training leaves to every objective; the optimizer alone could make a weight negative."""
 
@@ -83,7 +80,7 @@ class GradNorm(Method):
         self.first: Vector | None = None
 
     def weights(self, step: Step) -> Vector:
-        gaps = step.gaps(SMALLEST_GAP)
+        gaps = step.gaps()
         if self.first is None:
             self.first = gaps
         weights = np.array(self.factors.values)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.constrained import Constrained
+from mobench.core.constrained import Multiplied
 from mobench.core.method import Step, Vector
-from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import flag, real
 from mobench.core.trained import Trained
 
 
 @register
-class Lagrangian(Constrained):
+class Lagrangian(Multiplied):
     """Constrained descent with learned multipliers: the primary, subject to a threshold for every secondary.
 
     A secondary's weight is its Lagrange multiplier. It grows while the secondary is above its threshold, and falls to
@@ -53,38 +50,19 @@ class Lagrangian(Constrained):
         "https://arxiv.org/abs/2504.01212",
     )
     look = Look("#B77C82", "#C98E94", "h")
-    lacks: ClassVar = {
-        "symmetric in all objectives": "the first objective is the primary",
-        "scale-invariant direction": "multipliers grow with the losses as they are",
-        "length follows the gradients": "multipliers grow with the losses as they are",
-        "no objective ascends": "the weights know the losses, not where the gradients point",
-    }
+    lacks = Multiplied.lacks_with_multipliers
 
     dual_lr: float = real(0.01, low=0.0, meaning="η, step size of the multipliers")
     restart: bool = flag(False, meaning="whether a multiplier returns to 0 where its constraint holds")
 
-    diagnostics = (
-        Metric(
-            "violated", "violated thresholds", better="min", range=SHARE, meaning="share of secondaries above theirs"
-        ),
-    )
-
-    def __init__(self, **values: Any) -> None:
-        super().__init__(**values)
-        self._start(1)
-
-    def reset(self, k: int, rng: np.random.Generator) -> None:
-        super().reset(k, rng)
-        self._start(k)
-
-    def _start(self, k: int) -> None:
-        self.multipliers = Trained([0.0] * (k - 1), self.dual_lr, "sgd")
+    def start(self, secondaries: int) -> None:
+        self.multipliers = Trained([0.0] * secondaries, self.dual_lr, "sgd")
 
     def weights(self, step: Step) -> Vector:
-        above = self.excess(step)[1:]
+        above = self.above(step)
         weights = np.array([1.0, *self.multipliers.values])
         if len(above):
-            step.note(violated=float((above > 0.0).mean()), multipliers=weights[1:])
+            step.note(multipliers=weights[1:])
         self.multipliers.step((-above).tolist())
         raised = np.maximum(self.multipliers.values, 0.0)
         self.multipliers.values = (np.where(above > 0.0, raised, 0.0) if self.restart else raised).tolist()

@@ -8,18 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Matrix, Method, Step, Vector
+from mobench.core.method import Matrix, Step, Vector
 from mobench.core.metric import SHARE, Metric
+from mobench.core.preference import Preferring
 from mobench.core.registry import register
-from mobench.core.settings import one_each, real, reals
+from mobench.core.settings import real
 from mobench.solvers import best_worst_case, correlation, min_norm_point
-
-SMALLEST_GAP = 1e-8
-"""A loss that is closer to its lower bound than this is taken to be this far from it."""
 
 
 @register
-class PMGDA(Method):
+class PMGDA(Preferring):
     """Preference-based MGDA: predict along MGDA, correct along a function that says how far the preference is.
 
     The preference is met where the losses lie on a ray. Near the ray the method takes MGDA's step. Away from it, it
@@ -61,18 +59,11 @@ class PMGDA(Method):
         "no objective ascends": "to reach the preference a loss may ascend",
     }
 
-    preference: float | tuple[float, ...] = reals(
-        1.0, low=0.0, low_open=True, meaning="r, the losses are to be in proportion to 1/r_i"
-    )
     tolerance: float = real(1e-3, low=0.0, meaning="distance h from the ray below which MGDA's step is taken")
     sigma: float = real(0.9, low=0.0, high=1.0, meaning="σ, how fast a correction approaches the ray")
 
-    symbols: ClassVar[dict[str, str]] = {"preference": "r", "sigma": "σ"}
+    symbols: ClassVar[dict[str, str]] = {**Preferring.symbols, "sigma": "σ"}
     diagnostics = (Metric("correcting", "correcting steps", range=SHARE, meaning="whether the ray is approached"),)
-
-    def reset(self, k: int, rng: np.random.Generator) -> None:
-        super().reset(k, rng)
-        one_each("pmgda.preference", self.preference, k, "objectives")
 
     def weights(self, step: Step) -> Vector:
         gram = step.gram
@@ -97,8 +88,8 @@ class PMGDA(Method):
 
     def _distance(self, step: Step) -> tuple[float, Vector]:
         """Return h and its derivatives by the losses."""
-        gaps = step.gaps(SMALLEST_GAP)
-        ray = 1.0 / np.array(one_each("pmgda.preference", self.preference, step.k, "objectives"))
+        gaps = step.gaps()
+        ray = 1.0 / self.preferences(step.k)
         ray /= np.linalg.norm(ray)
         size = float(np.linalg.norm(gaps))
         along = float(gaps @ ray) / size

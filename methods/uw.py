@@ -12,9 +12,6 @@ from mobench.core.registry import register
 from mobench.core.settings import real
 from mobench.core.trained import Trained
 
-SMALLEST_GAP = 1e-8
-"""A loss that is closer to its lower bound than this is taken to be this far from it."""
-
 
 @register
 class UW(Method):
@@ -67,7 +64,7 @@ class UW(Method):
         self.levels = Trained([0.0] * k, self.lr)
 
     def weights(self, step: Step) -> Vector:
-        gaps = step.gaps(SMALLEST_GAP)
+        gaps = step.gaps()
         precisions = np.exp(-np.array(self.levels.values))
         self.levels.step((0.5 * (1.0 - precisions * gaps)).tolist())
         return np.asarray(0.5 * precisions)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mobench.core.method import Method, Step, Vector
+from mobench.core.metric import SHARE, Metric
 from mobench.core.settings import one_each, real, reals
 
 
@@ -44,3 +46,41 @@ class Constrained(Method):
             if self.threshold is not None:
                 self.limits = np.array(one_each(f"{self.name}.threshold", self.threshold, step.k, "objectives"))
         return np.asarray(step.losses - self.limits)
+
+
+class Multiplied(Constrained):
+    """A method that descends the primary with weight 1, and secondaries with multipliers λ ≥ 0 for their thresholds.
+
+    The primary's own threshold is not used.
+    """
+
+    lacks_with_multipliers: ClassVar = {
+        "symmetric in all objectives": "the first objective is the primary",
+        "scale-invariant direction": "multipliers grow with the losses as they are",
+        "length follows the gradients": "multipliers grow with the losses as they are",
+        "no objective ascends": "the weights know the losses, not where the gradients point",
+    }
+    diagnostics = (
+        Metric(
+            "violated", "violated thresholds", better="min", range=SHARE, meaning="share of secondaries above theirs"
+        ),
+    )
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.start(0)
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        self.start(k - 1)
+
+    @abstractmethod
+    def start(self, secondaries: int) -> None:
+        """Set the multipliers of so many secondaries to 0."""
+
+    def above(self, step: Step) -> Vector:
+        """Return ℓ_j − ε_j of the secondaries, and note how many are above their thresholds."""
+        above = self.excess(step)[1:]
+        if len(above):
+            step.note(violated=float((above > 0.0).mean()))
+        return above

@@ -36,6 +36,10 @@ than 1e-7 to linear dependence count as dependent.
 """
 
 
+SMALLEST_GAP = 1e-8
+"""A loss that is closer to its lower bound than this is taken to be this far from it."""
+
+
 class GradientSource(Protocol):
     """Where a step's gradients come from; asked only when a method reads them.
 
@@ -178,7 +182,7 @@ class Step:
         held_out = self._held_out
         return self.gradient_seconds + (held_out.gradient_seconds if isinstance(held_out, Step) else 0.0)
 
-    def gaps(self, least: float) -> Vector:
+    def gaps(self, least: float = SMALLEST_GAP) -> Vector:
         """Return how far each loss is above its lower bound, at least `least`; where no bound is known, above 0."""
         losses = self.losses
         if not np.isfinite(losses).all():

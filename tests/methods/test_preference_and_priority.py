@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import linprog
 
 from mobench.core.method import Method, Step, checked_weights
 from mobench.core.problem import Bounds, Constants, VectorProblem
@@ -43,6 +44,69 @@ def test_a_preference_s_own_point_of_the_front_is_found(
     first, second = descend(started(name, 2, preference=preference, tolerance=1e-5), start, 6000, 0.004)
     assert preference[0] * first == pytest.approx(preference[1] * second, rel=0.05)
     assert np.sqrt(first) + np.sqrt(second) == pytest.approx(2.0, rel=5e-3), "on the front"
+
+
+TRIANGLE = np.array([[0.0, 1.0], [-1.0, -0.5], [1.0, -0.5]])
+
+
+def path(method: Method, start: tuple[float, float], centres: np.ndarray, steps: int, rate: float) -> np.ndarray:
+    """Return the losses along a descent on bowls around the centres; their front is the hull of these."""
+    point, seen = np.array(start), []
+    for iteration in range(steps):
+        seen.append(((point - centres) ** 2).sum(axis=1))
+        gradients = 2.0 * (point - centres)
+        step = step_of(gradients, seen[-1])
+        step.iteration = iteration
+        point = point - rate * (checked_weights(method, step) @ gradients)
+    return np.array(seen)
+
+
+@pytest.mark.parametrize("name", ["epo", "pmgda"])
+@pytest.mark.parametrize("preference", [(1.0, 1.0, 1.0), (1.0, 2.0, 1.0)])
+@pytest.mark.parametrize("start", [(1.5, 1.0), (0.1, -1.5)])
+def test_three_losses_end_on_the_ray_of_their_preference(
+    name: str, preference: tuple[float, ...], start: tuple[float, float]
+) -> None:
+    """With K − 1 = 2 dimensions there is one point of the plane with r_1 ℓ_1 = r_2 ℓ_2 = r_3 ℓ_3 inside the hull."""
+    end = path(started(name, 3, preference=preference, tolerance=1e-4), start, TRIANGLE, 1500, 0.008)[-1]
+    np.testing.assert_allclose(end * preference / (end * preference).mean(), 1.0, atol=0.05)
+
+
+def test_epo_ascends_under_control() -> None:
+    """Started on the front, off the ray: a loss must rise, the largest r_j ℓ_j never does, and neither does μ."""
+    wanted = np.array([1.0, 4.0])
+    losses = path(started("epo", 2, preference=(1.0, 4.0), tolerance=1e-5), (0.95, 0.0), CENTRES, 1000, 0.004)
+    products = losses * wanted
+    shares = products / products.sum(axis=1, keepdims=True)
+    uniformity = (shares * np.log(2.0 * shares)).sum(axis=1)
+    far = uniformity[:-1] > 1e-3
+    assert losses[-1, 0] > 0.1 > losses[0, 0], "the first loss ascends"
+    assert (np.diff(products.max(axis=1))[far] <= 1e-12).all()
+    assert (np.diff(uniformity)[far] < 0.0).all()
+    assert products[-1, 0] == pytest.approx(products[-1, 1], rel=0.02)
+
+
+def test_epo_s_program_is_that_of_its_paper() -> None:
+    """max αᵀGa over the simplex, (Gα)_j ≥ 0 for the largest r_j ℓ_j, ≥ (Ga)_j where that is not positive."""
+    rng = np.random.default_rng(3)
+    compared = 0
+    for _ in range(40):
+        gradients, losses, wanted = rng.standard_normal((3, 5)), rng.uniform(0.5, 3.0, 3), rng.uniform(0.5, 2.0, 3)
+        step = step_of(gradients, losses)
+        alpha = checked_weights(started("epo", 3, preference=tuple(wanted)), step)
+        shares = wanted * losses / (wanted @ losses)
+        slopes = wanted / wanted.max() * (np.log(3.0 * shares) - shares @ np.log(3.0 * shares))
+        gram = gradients @ gradients.T
+        gains = gram @ slopes
+        lower = np.where(gains > 0.0, -np.inf, gains if (gains > 0.0).any() else 0.0)
+        lower[np.argmax(wanted * losses)] = 0.0
+        bounded = np.isfinite(lower)
+        best = linprog(-gains, -gram[bounded], -lower[bounded], np.ones((1, 3)), [1.0], method="highs")
+        if best.status == 0 and not step.notes["relaxed"]:
+            compared += 1
+            assert gains @ alpha == pytest.approx(-best.fun, abs=1e-4 * np.abs(gains).max())
+            assert (gram @ alpha >= lower - 1e-7).all()
+    assert compared > 15
 
 
 def test_epo_lets_no_loss_ascend_once_balanced_and_the_worst_never() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
 
 from mobench.core.about import Formula, Reference
 from mobench.core.metric import SHARE, Metric
@@ -15,6 +15,9 @@ from mobench.core.problem import Bounds, Task, TaskProblem
 from mobench.core.registry import register
 from mobench.core.settings import choice, integer
 from mobench.core.streams import Streams
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SIZES = [222, 110, 110]
 """How many of the 442 patients are trained on, selected on and reported on."""
@@ -130,6 +133,7 @@ class FairnessTask(Task):
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(streams.torch("init").initial_seed())
             inputs = self.train.inputs.shape[1]
+            nn = torch.nn
             self.network = nn.Sequential(nn.Linear(inputs, problem.width), nn.Tanh(), nn.Linear(problem.width, 1))
         self.parameters = list(self.network.parameters())
         self.parameter_names = [name for name, _ in self.network.named_parameters()]
@@ -146,7 +150,7 @@ class FairnessTask(Task):
 
     def _losses(self, rows: Patients) -> list[Tensor]:
         logits = self.network(rows.inputs)[:, 0]
-        entropy = nn.functional.binary_cross_entropy_with_logits(logits, rows.fast)
+        entropy = torch.nn.functional.binary_cross_entropy_with_logits(logits, rows.fast)
         return [entropy, self._gap(logits, rows) ** 2]
 
     def _gap(self, logits: Tensor, rows: Patients) -> Tensor:
@@ -155,16 +159,16 @@ class FairnessTask(Task):
         first, second = rows.group * counted, (1.0 - rows.group) * counted
         return (chance * first).sum() / first.sum() - (chance * second).sum() / second.sum()
 
-    @torch.no_grad()
     def _measured(self, rows: Patients) -> tuple[float, float]:
         """Return the percentage of right predictions, and the gap."""
-        logits = self.network(rows.inputs)[:, 0]
-        right = (logits > 0.0) == (rows.fast > 0.5)
-        return 100.0 * float(right.double().mean()), abs(float(self._gap(logits, rows)))
+        with torch.no_grad():
+            logits = self.network(rows.inputs)[:, 0]
+            right = (logits > 0.0) == (rows.fast > 0.5)
+            return 100.0 * float(right.double().mean()), abs(float(self._gap(logits, rows)))
 
-    @torch.no_grad()
     def metrics(self) -> Mapping[str, float]:
-        entropy, disparity = (float(loss) for loss in self._losses(self.test))
+        with torch.no_grad():
+            entropy, disparity = (float(loss) for loss in self._losses(self.test))
         (accuracy, gap), (chosen, chosen_gap) = self._measured(self.test), self._measured(self.validation)
         return {
             "loss/cross-entropy": entropy,

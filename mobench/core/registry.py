@@ -16,7 +16,7 @@ import inspect
 import pkgutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -157,9 +157,26 @@ def _adopted(name: str) -> type[Method] | None:
         return None
 
 
-def problems() -> dict[str, type[Problem]]:
-    """Return every known problem by its versioned id."""
-    return {id_: plugin for id_, plugin in _all("problems").items() if issubclass(plugin, Problem)}
+def problems() -> Mapping[str, type[Problem]]:
+    """Return every known problem by its versioned id; asking for one loads only the files that name it."""
+    return _Problems()
+
+
+class _Problems(Mapping[str, type[Problem]]):
+    """The problems, loaded as far as they are asked for: the files of some cannot be read without torch."""
+
+    def __getitem__(self, id_: str) -> type[Problem]:
+        if id_ not in _found["problems"] and "problems" not in _discovered:
+            _load_mentioning(id_)
+        plugin = _found["problems"].get(id_) or _all("problems")[id_]
+        assert issubclass(plugin, Problem)
+        return plugin
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_all("problems"))
+
+    def __len__(self) -> int:
+        return len(_all("problems"))
 
 
 def plots() -> dict[str, type[Plot]]:
@@ -234,6 +251,27 @@ def _load_file(file: Path) -> None:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UserError(f"plugins={file}: the file fails on import: {type(error).__name__}: {error}") from error
+
+
+def _load_mentioning(id_: str) -> None:
+    """Load the shipped modules of problems in whose files an id stands as a text."""
+    with deferred("torch"):
+        for module, text in _texts_of_problems().items():
+            if f'"{id_}"' in text:
+                importlib.import_module(module)
+
+
+@cache
+def _texts_of_problems() -> dict[str, str]:
+    """Return the source of every module of problems, for a package that of all its files."""
+    found = {}
+    for folder in map(Path, importlib.import_module(PACKAGES["problems"]).__path__):
+        for entry in sorted(folder.iterdir()):
+            files = sorted(entry.rglob("*.py")) if entry.is_dir() else [entry] if entry.suffix == ".py" else []
+            if files and entry.stem != "__init__":
+                text = "".join(file.read_text(encoding="utf-8") for file in files)
+                found[f"{PACKAGES['problems']}.{entry.stem}"] = text
+    return found
 
 
 def _all(kind: str) -> dict[str, Plugin]:

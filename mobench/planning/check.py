@@ -50,9 +50,16 @@ def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:
         solved = [problem for name, entry in suite.problems.items() for problem in expand(find_problem(name), entry)]
         compared = [find_method(name) for name in suite.methods]
     except UserError:
-        pass
-    else:
-        known |= _vocabulary(solved, compared, [DELTA.name] if suite.baselines else [])
+        return _refuse_unknown(suite, known)
+    derived = [DELTA.name] if suite.baselines else []
+    try:
+        _refuse_unknown(suite, known | _vocabulary(solved, compared, derived, list(dict.fromkeys(map(type, solved)))))
+    except UserError:  # perhaps a setting of a problem that was added on the line: only now all problems are loaded
+        _refuse_unknown(suite, known | _vocabulary(solved, compared, derived, list(problems().values())))
+
+
+def _refuse_unknown(suite: Suite, known: Mapping[str, Collection[str]]) -> None:
+    """Refuse what a suite names and what is not among the known names of its kind."""
     for kind, path, name in _names(suite):
         if kind == "formula":
             with _at(suite, path):
@@ -72,11 +79,14 @@ def _at(suite: Suite, path: str) -> Iterator[None]:
 
 
 def _vocabulary(
-    solved: Sequence[Problem], compared: Sequence[type[Method]], derived: Sequence[str]
+    solved: Sequence[Problem],
+    compared: Sequence[type[Method]],
+    derived: Sequence[str],
+    kinds_of_problems: Sequence[type[Problem]],
 ) -> dict[str, Collection[str]]:
-    """Return the names that exist, by kind."""
+    """Return the names that exist, by kind; `kinds_of_problems` are those whose settings are columns."""
     owners: dict[str, Sequence[type[Configurable]]] = {
-        "problem": [*problems().values()],
+        "problem": kinds_of_problems,
         "method": [*methods().values()],
         "training": [Training],
     }

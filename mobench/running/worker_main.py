@@ -92,7 +92,7 @@ def _do(job: Job, channel: Connection) -> Result | Raised:
         load_plugins(job.plugins)
         # What the first run would load otherwise, at the cost of its memory figure.
         methods()
-        problems()
+        len(problems())
     except UserError as error:
         return Lost(str(error))
     try:

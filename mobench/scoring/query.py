@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mobench.core.registry import methods, problems
+from mobench.core.settings import Configurable
 from mobench.errors import unknown
 from mobench.planning.suite import Suite
 from mobench.planning.suite_parts import TableEntry
@@ -42,11 +43,11 @@ def select(table: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
 
 def has_column(table: pd.DataFrame, column: str) -> bool:
     """Say whether the results have a column; a setting of a method or problem that was not run is no mistake."""
-    owners = {"method": methods().values(), "problem": problems().values()}
-    kind, _, setting = column.partition(".")
     if column in table:
         return True
-    if any(setting in owner.settings for owner in owners.get(kind, ())):
+    kind, _, setting = column.partition(".")
+    owners: Iterable[type[Configurable]] = {"method": methods, "problem": problems}.get(kind, dict)().values()
+    if any(setting in owner.settings for owner in owners):
         return False
     raise unknown("column", column, (str(known) for known in table.columns))
 

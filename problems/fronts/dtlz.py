@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import torch
-from pymoo.util.ref_dirs import get_reference_directions
 
 from mobench.core.about import Formula
 from mobench.core.problem import Bounds
@@ -48,6 +47,8 @@ class DTLZ(BoxProblem):
     def directions(self) -> Points:
         """Return directions that cover the positive orthant evenly."""
         partitions = {2: 99, 3: 19, 4: 10, 5: 7, 6: 6, 7: 5, 8: 5}[self.k]
+        from pymoo.util.ref_dirs import get_reference_directions  # a second of imports that only training needs
+
         return np.asarray(get_reference_directions("das-dennis", self.k, n_partitions=partitions), dtype=np.float64)
 
     def sphere(self) -> Points:

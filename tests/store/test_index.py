@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from mobench.cli import main
 from mobench.core.outcome import Outcome
 from mobench.store.columns import RunColumns
 from mobench.store.folder import DamagedRecordError, Store
@@ -121,3 +122,14 @@ def test_a_module_that_names_torch_does_not_load_it_before_it_uses_it(tmp_path: 
         "one.torch.zeros(1)\nimport torch\nassert one.torch is torch\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+
+
+def test_tables_need_no_torch(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom mobench.cli import main\nfrom mobench.core.registry import problems\n"
+        f"code = main(['results', 'suite=plane', 'results={tmp_path}'])\n"
+        "assert code == 0 and 'torch' not in sys.modules and 'two-wells@1' in problems()\n"
+        "assert 'celeba@1' in list(problems())\n"
+    )
+    assert main(["run", "suite=plane", "profile=quick", f"results={tmp_path}", "jobs=0", "--quiet"]) == 0
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from mobench.planning.plan import Plan
     from mobench.planning.suite import Suite
+    from mobench.reporting.followers import Followers
+    from mobench.running.events import Event
     from mobench.running.planned_work import PlannedWork, Request
     from mobench.running.worker_main import Note
 
@@ -81,6 +83,13 @@ class Run(Command, Resources):
         low=1.0,
         meaning="seconds without a heartbeat after which other drivers on this folder do this one's runs",
     )
+    log: str | None = text(None, meaning="append what happens to this file, a JSON object a line", shown="FILE")
+    tensorboard: str | None = text(
+        None, meaning="write finished runs for TensorBoard (mobench[tensorboard])", shown="DIR"
+    )
+    mlflow: str | None = text(
+        None, meaning="write finished runs to an MLflow server, database or folder (mobench[mlflow])", shown="URI"
+    )
     plugins: list[str] = PLUGINS
     dry_run: bool = flag(False, meaning="print the plan and an estimate of time, run nothing")
     quiet: bool = flag(False, meaning="no progress, only the tables at the end")
@@ -121,7 +130,10 @@ class Run(Command, Resources):
         _print_remarks(suites)
         if self.dry_run:
             return _dry_run(request, self, guarded)
-        return _run(plan_work(request, check_suites, guarded=guarded), request, self, executor)
+        from mobench.reporting.followers import Followers
+
+        followers = Followers(self.log, self.tensorboard, self.mlflow)
+        return _run(plan_work(request, check_suites, guarded=guarded), request, self, executor, followers)
 
     @property
     def share(self) -> Share:
@@ -155,7 +167,7 @@ def _print_remarks(suites: Sequence[Suite]) -> None:
         print(remark)
 
 
-def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) -> int:
+def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, followers: Followers) -> int:
     from mobench.core.registry import load_plugins
     from mobench.reporting.lasting_console import lasting_console
     from mobench.reporting.terminal import print_results
@@ -180,7 +192,16 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) ->
             store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base, request.plugins)
     except OSError as error:
         raise StorageError.of(root, error) from error
-    with Progress(console, total=len(pending), quiet=asked.quiet, work=sum(work.weights)) as progress:
+    suites = {spec.id: f"{plan.suite.name}.{plan.suite.profile}" for plan in plans for spec in plan.specs}
+    with (
+        followers.following(store, suites, {spec.id for spec in pending}) as follow,
+        Progress(console, total=len(pending), quiet=asked.quiet, work=sum(work.weights)) as progress,
+    ):
+
+        def tell(event: Event) -> None:
+            progress.update(event)
+            follow(event)
+
         tally = execute_groups(
             work.groups,
             store,
@@ -189,10 +210,12 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor) ->
             time_limit=max((limits[spec.id] for spec in pending), default=None),
             memory_limit=asked.memory_limit,
             plugins=request.plugins,
-            on_event=progress.update,
+            on_event=tell,
             weights=work.weights,
             lease=asked.lease,
         )
+        if followers.log is not None:
+            followers.log.end(tally)
     if tally.interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a third Ctrl-C has nothing left to interrupt
         again = shlex.join(["mobench", "run", *asked.line])

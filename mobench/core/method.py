@@ -90,7 +90,7 @@ class Step:
         held_out: Callable[[], Step | None] | None = None,
         thresholds: Vector | None = None,
     ) -> None:
-        seen = losses.view()
+        seen = losses.copy()  # a view could be made writable again, and others read the original
         seen.setflags(write=False)
         self.losses = seen
         """The K objective values (float64, read-only), the primary first."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from mobench.core.method import Matrix, Method, Step, Vector
+from mobench.core.method import RESERVED, Matrix, Method, Step, Vector
 from mobench.core.outcome import Outcome
 from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
@@ -213,7 +213,7 @@ class Group:
             if chosen is not None:
                 weights[member.index] = chosen
             if sample:
-                member.history.add(self.sample(member, step, weights[member.index]))
+                member.history.add(self.sample(member, seen, weights[member.index], step.notes))
         grams = workload.grams()
         if grams is not None:
             self.track_progress(grams, weights)
@@ -235,10 +235,13 @@ class Group:
             if not np.isfinite(loss):
                 raise NonFiniteError(f"the loss '{name}' is {loss} at step {step.iteration}")
 
-    def sample(self, member: Member, step: Step, weights: Vector) -> dict[str, Any]:
-        """Return what the curves keep of this step."""
+    def sample(self, member: Member, losses: Vector, weights: Vector, notes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the curves keep of this step: what is measured, and the arrays that the method noted by other names.
+
+        Nothing measured is read from the step, which was in the method's hands.
+        """
         grams = self.workload.grams()
-        row: dict[str, Any] = {"step": step.iteration, "losses": step.losses, "weights": weights}
+        row: dict[str, Any] = {"step": self.iteration, "losses": losses, "weights": weights}
         if grams is not None:
             gram = grams[member.index]
             row["gradient_norms"] = norms = np.sqrt(np.diagonal(gram))
@@ -248,8 +251,8 @@ class Group:
                 row |= update_of(gram, weights)
         if (point := self.workload.point(member.index)) is not None:
             row["point"] = point
-        row.update({name: value for name, value in step.notes.items() if isinstance(value, np.ndarray)})
-        return row
+        noted = {name: value for name, value in notes.items() if isinstance(value, np.ndarray)}
+        return row | {name: value for name, value in noted.items() if name not in RESERVED}
 
     def track_progress(self, grams: Stack, weights: Matrix) -> None:
         """Accumulate how much each step advances the secondary objectives to first order."""

@@ -230,7 +230,7 @@ class _Row:
         return gram
 
     def gradients(self) -> torch.Tensor:
-        return torch.from_numpy(self._workload.rows()[self._member])
+        return torch.from_numpy(self._workload.rows()[self._member].copy())  # the benchmark reads the original
 
     def apply(self, weights: Vector) -> None:
         self._workload.weights[self._member] = weights

@@ -9,10 +9,12 @@ import pytest
 import torch
 
 import mobench
-from mobench.core.method import Method, Step
+from mobench.core.method import RESERVED, Method, Step
+from mobench.core.registry import find_problem
 from mobench.core.spec import RunSpec
 from mobench.errors import MethodError, UserError
 from mobench.training.loop import train
+from mobench.training.optimizer import Training
 from tests.training.small_methods import HalfSquare, batch, jacobian, small_network, two_losses
 from tests.training.test_loop import Regression, RegressionTask, own_plugins, spec  # noqa: F401
 
@@ -188,3 +190,36 @@ def test_a_method_cannot_write_its_own_curves(name: str) -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
     assert losses.tolist() == [1.0, 2.0] and gram.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+class Forger(Method):
+    """The sum of the gradients, by a method that tries to write its own curves in every way that a step offers."""
+
+    def weights(self, step: Step) -> np.ndarray:
+        honest = np.ones(step.k)
+        for array in (step.losses, step.gram):
+            array.setflags(write=True)
+            array[...] = 1e-9
+        step.gradients.zero_()
+        step.losses = np.zeros(step.k)
+        step.notes.update({name: np.zeros(step.k) for name in RESERVED})
+        return honest
+
+
+class Honest(Method):
+    """The sum of the gradients."""
+
+    def weights(self, step: Step) -> np.ndarray:
+        _ = step.gram
+        return np.ones(step.k)
+
+
+def test_what_a_method_writes_into_its_step_changes_no_curve(monkeypatch) -> None:
+    curves = []
+    for kind in (Forger, Honest):
+        monkeypatch.setattr(RunSpec, "build_method", lambda self, kind=kind: kind())
+        networks = train([spec(steps=3)])[0]
+        plane = train([RunSpec.of(find_problem("two-wells")(), kind(), Training(steps=3).configuration(), 0)])[0]
+        curves.append((networks.history, networks.metrics, plane.history, plane.metrics))
+        assert {"losses", "gradient_norms", "cosines", "point"} <= set(plane.history)
+    assert curves[0] == curves[1]

@@ -55,6 +55,8 @@
     return { key, place, row, label, shape, look: row.dataset.look, values, tables: tables.map(decoded), chosen: 0 };
   });
 
+  const FIRST = new Set(ENTRIES.filter(({ row }) => row.querySelector("[data-toggle]").defaultChecked).map(({ key }) => key));
+
   // ---- what there is to show
 
   /** Return the weights of an entry, null where the method has no answer. */
@@ -122,6 +124,8 @@
       entry.row.querySelectorAll("td").forEach((cell, i) => (cell.textContent = texts[i]));
       entry.row.classList.toggle("off", state.hidden.has(entry.key));
     }
+    for (const knob of root.querySelectorAll("[data-knob-of]")) knob.hidden = state.hidden.has(knob.dataset.knobOf);
+    part("count").textContent = `${ENTRIES.length - state.hidden.size} of ${ENTRIES.length} methods are drawn.`;
   }
 
   const degrees = (turn) => {
@@ -161,9 +165,11 @@
     waiting = setTimeout(() => (part("status").textContent = sentence), 150);
   }
 
+  const shownOf = (found) => found.filter(({ entry }) => !state.hidden.has(entry.key));
   const listed = (found, text = ({ entry }) => entry.label) => found.map(text).join("; ") || "none";
 
-  function summary(found) {
+  function summary(all) {
+    const found = shownOf(all);
     const angle = Math.abs(degrees(state.turns[1] - state.turns[0]));
     const both = listed(found.filter(({ verdict }) => verdict === "yes"));
     const raising = listed(found.filter(({ verdict }) => verdict.startsWith("no, raises")));
@@ -171,7 +177,8 @@
     return `${place} Descending on both: ${both}. Raising one: ${raising}.`;
   }
 
-  function turns(found) {
+  function turns(all) {
+    const found = shownOf(all);
     const moved = found.filter(({ turned }) => turned !== null && turned >= KEPT);
     const kept = found.filter(({ turned }) => turned !== null && turned < KEPT);
     return (
@@ -219,7 +226,21 @@
     });
   });
 
-  // ---- knobs, presets, options
+  // ---- which methods are drawn, knobs, presets, options
+
+  /** Draw these methods and no others. */
+  function show(keys) {
+    state.hidden = new Set(ENTRIES.map(({ key }) => key).filter((key) => !keys.has(key)));
+    for (const { key, row } of ENTRIES) row.querySelector("[data-toggle]").checked = keys.has(key);
+  }
+
+  for (const button of root.querySelectorAll("[data-show]")) {
+    button.addEventListener("click", () => {
+      const keys = { all: new Set(ENTRIES.map(({ key }) => key)), first: FIRST, none: new Set() }[button.dataset.show];
+      show(keys);
+      announce(summary(draw()));
+    });
+  }
 
   for (const entry of ENTRIES) {
     entry.row.querySelector("[data-toggle]").addEventListener("change", ({ target }) => {
@@ -274,5 +295,6 @@
     });
   }
 
+  show(FIRST); // a browser that comes back to the page may have kept other ticks
   announce(summary(draw()));
 })();

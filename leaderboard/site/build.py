@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -46,6 +46,7 @@ class SiteOptions:
     results: Path
     out: Path
     submissions: Path | None = None
+    verified: Path | None = None
     speed: Path | None = None
     peers: Path | None = None
     title: str = "mobench"
@@ -58,9 +59,9 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
     """
     check_place(options.out)
     speed = read_speed(options.speed, options.peers)
-    submissions = read_submissions(options.submissions, say)
+    submissions = read_submissions(options.submissions, options.verified, say)
     store = Store(options.results)
-    results = list(read_results(store, submissions, say))
+    results = list(read_results(store, submissions.parts, say))
     if not results:
         raise UserError(f"results={options.results}: there are no stored runs; `mobench run suite=plane` makes some")
     links = contender_links(results)
@@ -73,7 +74,7 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
             pictures = write_pictures(folder, stem_of(found), found.suite.title, draw_suite(found, render))
             _write_details(folder, numbers)
             views.append(SuiteView(numbers, rank([found], links), pictures))
-        _write_pages(folder, options, views, overall, links, speed)
+        _write_pages(folder, options, views, overall, links, speed, submissions.sources)
         _write_assets(folder, links)
 
 
@@ -91,6 +92,7 @@ def _write_pages(
     overall: Ranking | None,
     links: dict[str, ContenderLink],
     speed: Speed,
+    sources: Mapping[str, str],
 ) -> None:
     built = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     code = environment().code or {}
@@ -108,7 +110,7 @@ def _write_pages(
             for name, page in PAGES.items()
         },
         **{f"suites/{stem_of(view.results)}.html": suite_page(pages, view, links) for view in views},
-        **dict(method_pages(pages, views, overall, links)),
+        **dict(method_pages(pages, views, overall, links, sources)),
         **dict(problem_pages(pages, views, links)),
     }
     for name, text in written.items():

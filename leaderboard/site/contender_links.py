@@ -23,6 +23,8 @@ class ContenderLink:
     href: str = ""
     submitted: str = ""
     """Who sent the method's runs in; empty for the project's own."""
+    verdict: str = ""
+    """What came of repeating them; a table of a suite states its own."""
 
 
 def contender_links(results: Iterable[SuiteResults]) -> dict[str, ContenderLink]:
@@ -32,7 +34,7 @@ def contender_links(results: Iterable[SuiteResults]) -> dict[str, ContenderLink]
     own: set[str] = set()
     for found in results:
         methods |= found.methods
-        submitted |= found.submitted
+        submitted |= {method: sent_in.by for method, sent_in in found.submitted.items()}
         own |= set(found.methods.values()) - found.submitted.keys()
     for method in sorted(set(methods.values())):
         methods.setdefault(method, method)

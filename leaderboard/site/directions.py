@@ -44,6 +44,10 @@ VALUES = 5
 Table = npt.NDArray[np.float32]
 
 
+FIRST = frozenset({"auxinash", "cagrad", "famo", "mgda", "pcd", "pcgrad", "ws"})
+"""The methods that are drawn when the page opens, those of the paper's figures; thirty arrows cannot be read."""
+
+
 @dataclass(frozen=True)
 class Knob:
     """The setting that can be turned in the figure: the first that a method declares."""
@@ -69,11 +73,13 @@ class Row:
     script: str
     """The file of its table."""
     knob: Knob | None
+    shown: bool
+    """Whether its arrow is there when the page opens."""
 
 
 def directions_page(pages: Pages, names: Iterable[str], folder: SiteFolder) -> str:
     """Return the page with every registered method and those of `names` that are forms of one; write their tables."""
-    found = dict(_contenders(names))
+    found = dict(sorted(_contenders(names), key=lambda entry: (entry[0] not in FIRST, entry[0])))
     drawn = markers(found)
     rows = []
     for name, (method, settings) in found.items():
@@ -83,7 +89,7 @@ def directions_page(pages: Pages, names: Iterable[str], folder: SiteFolder) -> s
         content = {"values": values, "tables": [base64.b64encode(one.tobytes()).decode() for one in tables]}
         folder.write(script, script_of(f"directions/{file_stem(name)}", content))
         label = method.title if name == method.name else f"{method.title} {name.removeprefix(method.name)}"
-        rows.append(Row(file_stem(name), label, drawn[name], mark_class(name), script, knob))
+        rows.append(Row(file_stem(name), label, drawn[name], mark_class(name), script, knob, name in FIRST))
     return pages.render("directions.html", "directions.html", "What each method does", rows=rows, grid=GRID)
 
 

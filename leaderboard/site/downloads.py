@@ -11,11 +11,9 @@ from typing import Any
 import orjson
 import pandas as pd
 
+from mobench.reporting.spreadsheet import write_csv
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.suite_results import SuiteResults
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a cell that begins like this for a formula; in the CSV file an apostrophe stands before it."""
 
 CHUNK = 1_000
 FILES = ("results.parquet", "results.csv", "results.json", "schema.json")
@@ -57,7 +55,7 @@ def write_results(table: pd.DataFrame, metrics: MetricCatalog, folder: Path) -> 
     folder.mkdir(parents=True, exist_ok=True)
     plain = table.apply(_flat)
     plain.to_parquet(folder / "results.parquet", index=False)
-    plain.apply(_inert).to_csv(folder / "results.csv", index=False)
+    write_csv(plain, folder / "results.csv")
     with (folder / "results.json").open("wb") as file:
         for position, row in enumerate(_rows(table)):
             file.write(b",\n" if position else b"[\n")
@@ -90,12 +88,6 @@ def _flat(column: pd.Series[Any]) -> pd.Series[Any]:
     if kinds <= {int, float}:
         return column.astype(float)
     return column.map(lambda value: value if value is None or isinstance(value, str) else orjson.dumps(value).decode())
-
-
-def _inert(column: pd.Series[Any]) -> pd.Series[Any]:
-    if column.dtype.kind in "biuf":
-        return column
-    return column.map(lambda value: f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value)
 
 
 def _rows(table: pd.DataFrame) -> Iterator[dict[Any, Any]]:

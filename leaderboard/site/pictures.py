@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mobench.core.registry import plots
 from mobench.reporting.plots import critical_difference, dark, draw_plots, house_style, performance
 from mobench.reporting.rendering import Picture, Render, files_of
+from mobench.reporting.spreadsheet import csv_text
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.suite_results import SuiteResults
 
@@ -64,7 +65,7 @@ def write_pictures(folder: SiteFolder, place: str, about: str, drawn: Iterable[P
         stem = f"plots/{place}/{picture.name}"
         shown.append(write_picture(folder, stem, picture.title, picture.svg, about))
         folder.write(f"{stem}.png", picture.png)
-        folder.write(f"{stem}.csv", picture.data.to_csv(index=False))
+        folder.write(f"{stem}.csv", csv_text(picture.data))
     return shown
 
 

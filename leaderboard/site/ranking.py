@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import LEVEL
+from mobench.scoring.sent_in import SentIn, verdict_over
 from mobench.scoring.standings import Standings, standings
 from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
+
+NOT_REPEATED = "Only results that were repeated here are ranked. Sent in, and not ranked:"
+
+_COUNTS = ("wins", "losses", "ties", "contests", "failed_contests")
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,7 @@ class RankRow:
     href: str
     marker: Markup
     submitted: str
+    verdict: str
     rank: str
     rank_value: str
     interval: str
@@ -66,8 +73,13 @@ def rank(results: Sequence[SuiteResults], links: Mapping[str, ContenderLink]) ->
     if len(found.ranked.contenders) < 2:
         return None
     runs = _counts(results)
+    sent_in: dict[str, list[SentIn]] = {}
+    for method, part in (entry for one in results for entry in one.submitted.items()):
+        sent_in.setdefault(method, []).append(part)
     rows = []
-    for line in found.frame.to_dict("records"):
+    kept_out = sorted({name for one in results for name in one.unranked} - {*found.frame["contender"]})
+    nothing: dict[Any, Any] = {"ranked": False, **dict.fromkeys(_COUNTS, 0)}
+    for line in (*found.frame.to_dict("records"), *({**nothing, "contender": name} for name in kept_out)):
         link = links[line["contender"]]
         ranked = bool(line["ranked"])
         rows.append(
@@ -76,15 +88,19 @@ def rank(results: Sequence[SuiteResults], links: Mapping[str, ContenderLink]) ->
                 link.href,
                 link.marker,
                 link.submitted,
+                verdict_over(sent_in.get(link.method, [])),
                 rank=f"{line['mean_rank']:.2f}" if ranked else "not ranked",
                 rank_value=repr(float(line["mean_rank"])) if ranked else "",
                 interval=_interval(line["low"], line["high"]) if ranked else "",
-                **{name: int(line[name]) for name in ("wins", "losses", "ties", "contests", "failed_contests")},
+                **{name: int(line[name]) for name in _COUNTS},
                 runs=runs[link.name][0],
                 failed=runs[link.name][1],
             )
         )
-    return Ranking(found, _caption(found), rows, _notes(found, listed))
+    notes = _notes(found, listed)
+    if kept_out:
+        notes.append(f"{NOT_REPEATED} {', '.join(kept_out)}.")
+    return Ranking(found, _caption(found), rows, notes)
 
 
 def _counts(results: Iterable[SuiteResults]) -> dict[str, tuple[int, int]]:

@@ -38,7 +38,7 @@ def read_results(
         for experiment in experiments:
             parts = [] if experiment.differs else submissions.get((name, profile), [])
             records = WithSubmissions(StoredRuns(store, experiment.runs, on_damage, index), parts)
-            by = records.by
+            sent_in = records.sent_in
             planned = len(experiment.runs) + sum(len(part.records) for part in parts)
             found = SuiteResults.read(
                 suite,
@@ -46,9 +46,10 @@ def read_results(
                 planned=planned,
                 differs=experiment.differs,
                 plugins=() if manifest is None else manifest.plugins,
-                submitted=by,
+                submitted=sent_in,
             )
-            for method in (method for part in parts for method, who in part.by.items() if by.get(method) != who):
+            theirs = [entry for part in parts for entry in part.sent_in.items()]
+            for method in (method for method, one in theirs if sent_in.get(method) is not one):
                 warn(f"left out: submitted runs of {method} in {name} ({profile}), which has runs of its own there")
             if len(found.table):
                 yield found

@@ -18,8 +18,9 @@ from .names import file_stem
 from .pages import Pages
 from .ranking import Ranking
 from .reading import stem_of
+from .source_card import source_card
 from .suite_view import SuiteView
-from .tables import COST_HEADER, COST_NOTES, PlainCell, contenders_table, cost_rows, problems_table
+from .tables import CLAIMED, COST_HEADER, COST_NOTES, PlainCell, contenders_table, cost_rows, problems_table
 
 METHOD_COST_HEADER = (
     "suite", "problem", "finished runs", "ms/step", "own µs/step", "backward passes/step", "peak MB",
@@ -27,15 +28,19 @@ METHOD_COST_HEADER = (
 
 
 def method_pages(
-    pages: Pages, views: Sequence[SuiteView], overall: Ranking | None, links: Mapping[str, ContenderLink]
+    pages: Pages,
+    views: Sequence[SuiteView],
+    overall: Ranking | None,
+    links: Mapping[str, ContenderLink],
+    sources: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield path and text of every method's page."""
+    """Yield path and text of every method's page; `sources` are the files' texts of methods that were sent in."""
     for method in sorted({link.method for link in links.values()}):
         here = f"methods/{file_stem(method)}.html"
         own = [name for name, link in links.items() if link.method == method]
         sections = [section for view in views if (section := _method_section(view, own, links)) is not None]
         ranked = [row for row in overall.rows if row.name in own] if overall else []
-        card = method_card(method) if method in known_methods() else None
+        card = method_card(method) if method in known_methods() else source_card(method, sources.get(method, ""))
         yield (
             here,
             pages.render(
@@ -70,7 +75,7 @@ def problem_pages(
                     {
                         **_heading(view),
                         "table": contenders_table(view.numbers, links, instances),
-                        "cost": cost_rows(view.results.where({"problem": problem}).scores),
+                        "cost": cost_rows(view.results.where({"problem": problem})),
                     }
                 )
         card = problem_card(problem) if problem in known_problems() else None
@@ -107,6 +112,7 @@ def _method_section(view: SuiteView, own: Sequence[str], links: Mapping[str, Con
     ranked = {row.name: row for row in view.ranking.rows} if view.ranking else {}
     return {
         **_heading(view),
+        "verdicts": [sent_in.verdict for name, sent_in in view.results.submitted.items() if name in own],
         "ranks": [ranked[name] for name in present if name in ranked],
         "among": sum(1 for row in ranked.values() if row.rank_value),
         "tables": [problems_table(view.numbers, links[name], name) for name in present]
@@ -119,9 +125,11 @@ def _method_costs(views: Sequence[SuiteView], method: str) -> Iterator[list[Plai
     for view in views:
         suite = view.results.suite
         runs = view.results.table[view.results.table["method"] == method]
+        sent_in = view.results.submitted.get(method)
+        claimed = f" {CLAIMED}" if sent_in and sent_in.claimed else ""
         for problem, of_problem in runs[runs["status"] == "done"].groupby("problem_label", sort=True):
             yield [
-                PlainCell(f"{suite.name} ({view.results.profile})"),
+                PlainCell(f"{suite.name} ({view.results.profile}){claimed}"),
                 PlainCell(str(problem)),
                 PlainCell(str(len(of_problem)), str(len(of_problem))),
                 *map(_spread, spreads(of_problem)),

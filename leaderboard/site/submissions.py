@@ -7,29 +7,50 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mobench.core.spec import RunSpec
+from mobench.scoring.sent_in import SentIn
 from mobench.store.columns import RunColumns
+from mobench.store.folder import Store
 from mobench.store.record import RunRecord
 from mobench.store.stored_runs import Runs
-from mobench.submissions import BundleError, find_bundles, findings, read_bundle
+from mobench.submissions import Bundle, BundleError, find_bundles, findings, read_bundle
+from mobench.submissions.bundle import SubmittedSuite
 from mobench.submissions.name_conflicts import TakenNames
+from mobench.submissions.verdict import Verdict, verdicts
 
 Say = Callable[[str], None]
+Row = tuple[str, str, str]
+"""A suite, a profile and a method."""
 
 
 @dataclass(frozen=True)
 class Submitted:
-    """The runs of one suite and profile that came in with bundles."""
+    """The runs of one suite and profile that came in with a bundle."""
 
     suite: str
     profile: str
     records: tuple[RunRecord, ...]
-    by: Mapping[str, str]
-    """Who sent them in, by method."""
+    """As they were repeated where they were, else as they were sent in."""
+    sent_in: Mapping[str, SentIn]
+    """What is known of each method's runs."""
 
 
-def read_submissions(folder: Path | None, warn: Say) -> dict[tuple[str, str], list[Submitted]]:
-    """Return what the bundles of a folder hold, by suite and profile; one with a fault is left out, and said so."""
+@dataclass(frozen=True)
+class Submissions:
+    """What the bundles of a folder hold."""
+
+    parts: Mapping[tuple[str, str], list[Submitted]] = field(default_factory=dict)
+    """By suite and profile."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The text of a method's file where its bundle has it, by method. It is read, never run."""
+
+
+def read_submissions(folder: Path | None, verified: Path | None, warn: Say) -> Submissions:
+    """Return what bundles hold, with the verdict of the repeated runs in the results folder `verified`.
+
+    A bundle with a fault is left out, and said so.
+    """
     found: dict[tuple[str, str], list[Submitted]] = {}
+    sources: dict[str, str] = {}
     taken = TakenNames()
     for path in find_bundles(folder) if folder is not None else ():
         try:
@@ -38,15 +59,40 @@ def read_submissions(folder: Path | None, warn: Say) -> dict[tuple[str, str], li
             warn(f"left out: {error}")
             continue
         faults = findings(bundle) or taken.conflicts(bundle)
+        repeated, judged = ({}, {}) if faults else _judged(bundle, verified)
+        faults += [finding for verdict in judged.values() for finding in verdict.findings]
         if faults:
             warn(f"left out: {bundle.name}: {faults[0]}")
             continue
+        known = {method.name: method.source for method in bundle.methods if method.source is not None}
+        sources |= {name: bundle.sources[digest] for name, digest in known.items() if digest in bundle.sources}
         for part in bundle.suites:
-            ids = set(part.runs)
-            records = tuple(record for record in bundle.records if record.id in ids)
-            by = {_method(record.spec): bundle.by for record in records}
-            found.setdefault((part.suite, part.profile), []).append(Submitted(part.suite, part.profile, records, by))
-    return found
+            found.setdefault((part.suite, part.profile), []).append(_submitted(bundle, part, judged, repeated))
+    return Submissions(found, sources)
+
+
+def _judged(bundle: Bundle, verified: Path | None) -> tuple[dict[str, RunRecord], dict[Row, Verdict]]:
+    """Return the repeated runs of a bundle without findings by id, and the verdicts that follow."""
+    ids = {record.id for record in bundle.records}
+    repeated = {record.id: record for record in Store(verified).records(ids)} if verified is not None else {}
+    return repeated, verdicts(bundle, repeated)
+
+
+def _submitted(
+    bundle: Bundle,
+    part: SubmittedSuite,
+    judged: Mapping[Row, Verdict],
+    repeated: Mapping[str, RunRecord],
+) -> Submitted:
+    ids = set(part.runs)
+    records = [record for record in bundle.records if record.id in ids]
+    sent_in = {}
+    for method in dict.fromkeys(_method(record.spec) for record in records):
+        verdict = judged[part.suite, part.profile, method]
+        theirs = {record.id for record in records if _method(record.spec) == method}
+        again = frozenset(theirs & repeated.keys())
+        sent_in[method] = SentIn(bundle.by, verdict.words, verdict.ranked, len(theirs), again)
+    return Submitted(part.suite, part.profile, tuple(repeated.get(one.id, one) for one in records), sent_in)
 
 
 @dataclass(frozen=True)
@@ -55,8 +101,8 @@ class WithSubmissions:
 
     own: Runs
     parts: Sequence[Submitted]
-    by: dict[str, str] = field(default_factory=dict)
-    """Who sent in which method, filled by reading."""
+    sent_in: dict[str, SentIn] = field(default_factory=dict)
+    """The methods that were sent in, filled by reading."""
 
     def __call__(self) -> Iterator[RunRecord]:
         taken = set()
@@ -72,10 +118,10 @@ class WithSubmissions:
 
     def _fresh(self, taken: set[str]) -> Iterator[RunRecord]:
         for part in self.parts:
-            fresh = {method: who for method, who in part.by.items() if method not in taken}
+            fresh = {method: one for method, one in part.sent_in.items() if method not in taken}
             yield from (record for record in part.records if _method(record.spec) in fresh)
             taken |= fresh.keys()
-            self.by.update(fresh)
+            self.sent_in.update(fresh)
 
 
 def _method(spec: RunSpec) -> str:

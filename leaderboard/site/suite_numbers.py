@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -118,15 +118,21 @@ def spelled(entry: Number, measure: Measure) -> tuple[str, str]:
 
 def _entries(measure: Measure, results: SuiteResults, published: Sequence[PublishedValue]) -> dict[Key, Number]:
     if measure.criterion is not None:
-        return _chosen(measure, results.table, published)
-    found: dict[Key, Number] = {}
+        found = _chosen(measure, results.table, published)
+        if not results.unranked:
+            return found
+        table = results.table[~results.table["contender"].isin(results.unranked)]
+        best_ones = {key for key, entry in _chosen(measure, table, published).items() if entry.best}
+        return {key: replace(entry, best=key in best_ones) for key, entry in found.items()}
+    found = {}
     for instance, members in results.table.groupby("instance", sort=False):
         front = measure.kind == "front"
         values = _front(results, measure, str(instance), members) if front else _sweep_means(members, measure.metric)
         if not any(values.values()):
             continue
         seeds = members["seed"].nunique()
-        best = best_and_tied(values, measure.best) if measure.best else set()
+        ranked = {name: by_seed for name, by_seed in values.items() if name not in results.unranked}
+        best = best_and_tied(ranked, measure.best) if measure.best else set()
         for contender, by_seed in values.items():
             missing = seeds - len(by_seed)
             found[str(instance), contender] = Number(by_seed, contender in best and not missing, missing=missing)

@@ -34,7 +34,7 @@ def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]
             "name": "cost",
             "title": "Effort and cost",
             "header": COST_HEADER,
-            "rows": cost_rows(results.scores),
+            "rows": cost_rows(results),
             "notes": COST_NOTES,
         },
         provenance=results.provenance.facts(),

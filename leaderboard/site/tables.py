@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import pandas as pd
 from markupsafe import Markup
 
 from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, number, spelled_number
+from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
 from .measures import Measure
@@ -56,6 +56,7 @@ class NumberRow:
     marker: Markup
     submitted: str
     cells: list[NumberCell | None]
+    verdict: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ def contenders_table(
     for contender in numbers.results.order:
         cells = [_cell(numbers, position, instance, contender) for position, instance in places]
         if any(cells):
-            rows.append(_row(links[contender], cells))
+            sent_in = numbers.results.submitted.get(links[contender].method)
+            rows.append(_row(links[contender], cells, sent_in.verdict if sent_in else ""))
     used = dict.fromkeys(position for position, _ in places)
     suite = numbers.results.suite
     caption = f"{suite.title}: " + (
@@ -152,8 +154,14 @@ def sheet_rows(sheet: Sheet) -> list[list[PlainCell]]:
     return [[PlainCell(cell.full, _sort_value(cell.text), cell.strong) for cell in row] for row in sheet.rows]
 
 
-def cost_rows(scores: pd.DataFrame) -> list[list[PlainCell]]:
-    """Return effort and cost of every contender, from `SuiteResults.scores`."""
+CLAIMED = "(claimed)"
+"""Stands beside costs that only the submitter measured."""
+
+
+def cost_rows(results: SuiteResults) -> list[list[PlainCell]]:
+    """Return effort and cost of every contender."""
+    claimed = {method for method, sent_in in results.submitted.items() if sent_in.claimed}
+    marked = {contender: f"{contender} {CLAIMED}" for contender, name in results.methods.items() if name in claimed}
     units = {
         "seconds_per_step": 1e3,
         "method_seconds_per_step": 1e6,
@@ -163,14 +171,14 @@ def cost_rows(scores: pd.DataFrame) -> list[list[PlainCell]]:
     }
     return [
         [
-            PlainCell(row["contender"]),
+            PlainCell(marked.get(row["contender"], row["contender"])),
             *(PlainCell(str(row[name]), str(row[name])) for name in ("configurations", "runs", "failed")),
             *(
                 PlainCell(number(unit * row[name]), "" if math.isnan(row[name]) else repr(unit * row[name]))
                 for name, unit in units.items()
             ),
         ]
-        for row in scores.to_dict("records")
+        for row in results.scores.to_dict("records")
     ]
 
 
@@ -182,11 +190,12 @@ COST_NOTES = (
     "Medians over runs, measured where they ran: compare within one machine only.",
     "Own time is spent inside the method. Shared time is an equal share of what runs in lockstep do together; they "
     "also share a process's memory. A problem that knows its gradients needs no backward pass.",
+    f"{CLAIMED}: sent in, and not repeated in full; what it costs is the submitter's word.",
 )
 
 
-def _row(link: ContenderLink, cells: list[NumberCell | None]) -> NumberRow:
-    return NumberRow(link.name, link.href, link.marker, link.submitted, cells)
+def _row(link: ContenderLink, cells: list[NumberCell | None], verdict: str) -> NumberRow:
+    return NumberRow(link.name, link.href, link.marker, link.submitted, cells, verdict)
 
 
 def _cell(numbers: SuiteNumbers, position: int, instance: str, contender: str) -> NumberCell | None:

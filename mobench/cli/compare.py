@@ -62,8 +62,10 @@ class Compare(Command):
         if self.format == "table":
             _print(pair)
         else:
+            from mobench.reporting.spreadsheet import csv_text
+
             frame = pair.frame.assign(first=pair.first, second=pair.second)
-            print(frame.to_csv(index=False) if self.format == "csv" else frame.to_json(orient="records", indent=2))
+            print(csv_text(frame) if self.format == "csv" else frame.to_json(orient="records", indent=2))
         return 0
 
 

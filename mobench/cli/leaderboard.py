@@ -22,13 +22,16 @@ class Build(Command):
     submissions: str | None = text(
         None, meaning="bundles of others to show as well, e.g. leaderboard/submissions", shown="DIR"
     )
+    verified: str | None = text(
+        None, meaning="runs that `leaderboard verify verified=DIR` repeated; others are not ranked", shown="DIR"
+    )
     speed: str | None = text(None, meaning="records of `asv publish` (.asv/html) to show under speed/", shown="DIR")
     peers: str | None = text(None, meaning="a JSON table of speed beside other libraries", shown="FILE")
     plugins: list[str] = PLUGINS
     title: str | None = text(None, meaning="the name of the site; left out: mobench")
 
     def execute(self) -> int:
-        for key in ("results", "submissions", "speed"):
+        for key in ("results", "submissions", "verified", "speed"):
             folder = getattr(self, key)
             if folder is not None and not Path(folder).is_dir():
                 hint = "; `mobench run` makes one" if key == "results" else ""
@@ -38,7 +41,7 @@ class Build(Command):
         from mobench.reporting.rendering import beside
 
         load_plugins(self.plugins)
-        places = {key: getattr(self, key) for key in ("submissions", "speed", "peers")}
+        places = {key: getattr(self, key) for key in ("submissions", "verified", "speed", "peers")}
         options = SiteOptions(
             results=Path(self.results),
             out=Path(self.out),

@@ -143,11 +143,13 @@ def _print_failed(table: pd.DataFrame) -> int:
 def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:
     import orjson
 
+    from mobench.reporting.spreadsheet import write_csv
+
     try:
         if format_ == "parquet":
             table.to_parquet(out, index=False)
         elif format_ == "csv":
-            table.to_csv(out or sys.stdout, index=False)
+            write_csv(table, Path(out) if out else sys.stdout)
         elif format_ == "json":
             option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
             _put(orjson.dumps(table.to_dict("records"), option=option).decode(), out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING
 
 from mobench.cli.command import Command, names
 from mobench.core.resources import resources
-from mobench.core.settings import integer, text
+from mobench.core.settings import integer, real, text
 from mobench.errors import UserError
 
 if TYPE_CHECKING:
     from mobench.submissions import Bundle
     from mobench.submissions.rerun import Rerun
+    from mobench.submissions.verdict import Verdict
+
+    Row = tuple[str, str, str]
 
 SUBMISSIONS = "leaderboard/submissions"
 WIDTH = 79
@@ -32,16 +36,22 @@ class Verify(Command):
     words = ("files",)
     examples = """
   mobench leaderboard verify
-  mobench leaderboard verify mine.jsonl.gz plugins=mine.py sample=10
+  mobench leaderboard verify mine.jsonl.gz plugins=mine.py budget=600
+  mobench leaderboard verify plugins=leaderboard/submissions verified=verified
 """
 
     files: list[str] = names(meaning="the bundles to check", shown="FILE …")
     submissions: str | None = text(
         None, meaning=f"check every bundle there; left out, without files: {SUBMISSIONS}", shown="DIR"
     )
-    sample: int = integer(5, low=0, high=1000, meaning="repeat so many cheap runs of each bundle; 0: none")
+    budget: float = real(
+        300.0, low=0.0, meaning="repeat runs of each bundle for so many seconds, drawn from all; 0: none"
+    )
     seed: int | None = integer(None, low=0, meaning="which ones; left out: drawn anew each time, and printed")
     plugins: list[str] = names(meaning="files of submitted methods; run only if their hash fits", shown="PATH[,PATH]")
+    verified: str | None = text(
+        None, meaning="keep the repeated runs there, for `leaderboard build`; runs that are there count", shown="DIR"
+    )
 
     def execute(self) -> int:
         named = [Path(file) for file in self.files]
@@ -63,16 +73,19 @@ class Verify(Command):
         here.data_download = "false"  # what others send in does not decide what is fetched
         here.export()
         seed = secrets.randbelow(10**6) if self.seed is None else self.seed
-        return _verify(paths, self.sample, seed, files)
+        with tempfile.TemporaryDirectory(prefix="mobench-verify-") as scratch:
+            return _verify(paths, self.budget, seed, files, Path(self.verified or scratch))
 
 
-def _verify(paths: Sequence[Path], sample: int, seed: int, files: Mapping[str, Path]) -> int:
+def _verify(paths: Sequence[Path], budget: float, seed: int, files: Mapping[str, Path], kept: Path) -> int:
+    from mobench.store.folder import Store
     from mobench.store.validation import shown
     from mobench.submissions import BundleError, findings, read_bundle
     from mobench.submissions.name_conflicts import TakenNames
-    from mobench.submissions.rerun import Rerun, rerun
+    from mobench.submissions.rerun import rerun
+    from mobench.submissions.verdict import verdicts
 
-    taken = TakenNames()
+    taken, store = TakenNames(), Store(kept)
     refused = 0
     for path in paths:
         print(shown(path.name, WIDTH))
@@ -84,15 +97,18 @@ def _verify(paths: Sequence[Path], sample: int, seed: int, files: Mapping[str, P
             continue
         found = findings(bundle) or taken.conflicts(bundle)
         _print_content(bundle)
-        again = Rerun()
-        if not found and sample:
-            again = rerun(bundle, sample=sample, seed=seed, files=files)
-            found += again.findings
         if found:
             refused += 1
             _print_findings(found)
+            continue
+        again = rerun(bundle, store, budget=budget, seed=seed, files=files)
+        judged = verdicts(bundle, {record.id: record for record in store.records({run.id for run in bundle.records})})
+        differing = [finding for verdict in judged.values() for finding in verdict.findings]
+        if differing:
+            refused += 1
+            _print_findings(list(dict.fromkeys(differing)))
         else:
-            _print_passed(again, sample, seed)
+            _print_passed(judged, again, budget, seed)
     total = f"{len(paths)} bundle{'s' if len(paths) != 1 else ''}"
     print(f"{total}: {refused} refused" if refused else f"{total}: none refused")
     return 1 if refused else 0
@@ -109,26 +125,23 @@ def _print_content(bundle: Bundle) -> None:
         _print_point(f"{part.label}: configurations tried: {', '.join(sizes)}")
 
 
-def _print_passed(again: Rerun, sample: int, seed: int) -> None:
-    from mobench.submissions.rerun import ABSOLUTE, RELATIVE
-
-    repeated = again.exact + again.close
+def _print_passed(judged: Mapping[Row, Verdict], again: Rerun, budget: float, seed: int) -> None:
     for obstacle in again.obstacles:
         _print_point(f"not repeated: {obstacle}")
-    if again.exact:
-        _print_point(f"repeated to the last bit: {again.exact} of {again.possible} cheap runs (seed={seed})")
-    if again.close:
-        _print_point(
-            f"repeated within {ABSOLUTE:g} + {RELATIVE:g}·|value|: {again.close} of {again.possible} cheap runs "
-            f"(seed={seed}; recorded on another setup or a GPU)"
-        )
-    if repeated and again.obstacles:
-        _print_point("PARTLY VERIFIED: checks passed, the repeated runs agree; others cannot be repeated here")
-    elif repeated:
-        _print_point("VERIFIED: checks passed, and the repeated runs agree")
-    else:
-        reason = "no run was to be repeated (sample=0)" if not sample else "a re-run was not possible"
+    if again.drawn:
+        _print_point(f"drawn from {again.possible} runs and repeated now: {again.drawn} (seed={seed})")
+    for (suite, profile, method), verdict in judged.items():
+        _print_point(f"{method} on {suite} ({profile}): {verdict.words}{'' if verdict.ranked else '; not ranked'}")
+    repeated = [verdict for verdict in judged.values() if verdict.repeated]
+    if not repeated:
+        reason = "no run was to be repeated (budget=0)" if not budget else "a re-run was not possible"
         _print_point(f"CHECKED, NOT REPEATED: checks passed; {reason}")
+    elif not all(verdict.proven for verdict in repeated):
+        _print_point("AGREES: checks passed; runs on another setup agree within a tolerance, which proves less")
+    elif again.obstacles or len(repeated) < len(judged):
+        _print_point("PARTLY VERIFIED: checks passed, the repeated runs agree to the last bit; others were not drawn")
+    else:
+        _print_point("VERIFIED: checks passed, and the repeated runs agree to the last bit")
 
 
 def _print_findings(found: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ IDENTITY = {
     "configuration": "equal for runs that differ in the seed alone",
     "instance": "equal for runs of one problem and training, whatever the method",
     "submitted": "who sent the run in; empty for the project's own runs",
+    "repeated": "of a submitted run, whether it was repeated; if so the row is the repeated run, if not a claim",
     "error": "the traceback of a failed run",
 }
 """What says which run a row is, and what became of it."""

@@ -10,6 +10,7 @@ from mobench.reporting.markdown import escape_markdown, markdown_table
 from mobench.reporting.rendering import Picture
 from mobench.reporting.sheet import Sheet
 from mobench.reporting.sheets import selection_policy, suite_sheets
+from mobench.reporting.spreadsheet import csv_text
 from mobench.scoring.suite_results import SuiteResults
 
 
@@ -20,11 +21,11 @@ def report_files(results: SuiteResults, pictures: Sequence[Picture]) -> dict[str
     for sheet in sheets:
         files[f"{sheet.name}.tex"] = latex_table(sheet).encode()
         if sheet.data is not None:
-            files[f"{sheet.name}.csv"] = sheet.data.to_csv(index=False).encode()
+            files[f"{sheet.name}.csv"] = csv_text(sheet.data).encode()
     for picture in pictures:
         files[f"{picture.name}.svg"] = picture.svg
         files[f"{picture.name}.png"] = picture.png
-        files[f"{picture.name}.csv"] = picture.data.to_csv(index=False).encode()
+        files[f"{picture.name}.csv"] = csv_text(picture.data).encode()
     files["report.md"] = _page(results, sheets, pictures).encode()
     return files
 

@@ -10,7 +10,7 @@ The value of a contest, per seed and contender, is the first that the instance h
 A contender enters a suite with its first stored run there, and then it has entered all of the suite: a seed or an
 instance without a finished run is NaN, whether it failed or was never run, so that no method gains by leaving out
 what is hard. What fewer than half of the suite's contenders have run so far (a seed, an instance) is no part of the
-contest yet.
+contest yet. Results that were sent in and are not repeated enter nothing.
 """
 
 from __future__ import annotations
@@ -60,8 +60,10 @@ class Contest:
 def contests(results: SuiteResults) -> list[Contest]:
     """Return the contests of a suite's results, in the table's order of instances."""
     found = []
-    names = results.order
-    for instance, members in results.table.groupby("instance", sort=False) if len(results.table) else ():
+    names = [name for name in results.order if name not in results.unranked]
+    table = results.table
+    table = table[~table["contender"].isin(results.unranked)] if results.unranked else table
+    for instance, members in table.groupby("instance", sort=False) if len(table) else ():
         entered = members.groupby("seed")["contender"].nunique()
         seeds = sorted(int(seed) for seed in entered.index[2 * entered >= len(names)])
         headline = _headline(results, str(instance), members) if seeds else None

@@ -26,6 +26,7 @@ from mobench.scoring.query import has_column, select, suite_tables
 from mobench.scoring.results_table import instance_of, results_table
 from mobench.scoring.scores import overall_scores
 from mobench.scoring.selection import SelectedRow, selected_frame, selected_rows
+from mobench.scoring.sent_in import SentIn
 from mobench.store.columns import RunColumns
 from mobench.store.record import RunRecord
 from mobench.store.stored_runs import Runs
@@ -39,7 +40,7 @@ class SuiteResults:
 
     suite: Suite
     table: pd.DataFrame
-    """A row per run, with the columns of `results_table` and of `with_contenders`, and `submitted`."""
+    """A row per run, with the columns of `results_table` and of `with_contenders`, `submitted` and `repeated`."""
     problems: Mapping[str, Problem] = field(default_factory=dict)
     """The problem of every instance."""
     records: Records = list
@@ -53,8 +54,8 @@ class SuiteResults:
     provenance: Provenance = field(default_factory=Provenance)
     plugins: tuple[str, ...] = ()
     """The files of plugins that runs were planned with."""
-    submitted: Mapping[str, str] = field(default_factory=dict)
-    """Who sent a method's runs in, for the methods that are not the project's own."""
+    submitted: Mapping[str, SentIn] = field(default_factory=dict)
+    """The methods whose runs were sent in and are not the project's own."""
 
     @classmethod
     def read(
@@ -66,14 +67,14 @@ class SuiteResults:
         differs: str = "",
         selection: str = "validation",
         plugins: tuple[str, ...] = (),
-        submitted: Mapping[str, str] | None = None,
+        submitted: Mapping[str, SentIn] | None = None,
     ) -> SuiteResults:
         """Read what tables need, from an index where there is one, else from every record once."""
         runs = records.columns() if isinstance(records, Runs) else RunColumns.of(records())
         table = results_table(runs)
-        by = dict(submitted or {})
+        sent_in = dict(submitted or {})
         if len(table):
-            table = with_contenders(table, suite.split).assign(submitted=lambda runs: runs["method"].map(by))
+            table = with_contenders(table, suite.split).assign(**_origin(table, sent_in))
         solved = _Problems(suite, runs.specs[0])
         return cls(
             suite=suite,
@@ -85,7 +86,7 @@ class SuiteResults:
             selection=selection,
             provenance=Provenance.of(runs),
             plugins=plugins,
-            submitted=by,
+            submitted=sent_in,
         )
 
     @property
@@ -97,6 +98,12 @@ class SuiteResults:
     def order(self) -> tuple[str, ...]:
         """The contenders in the order of the suite."""
         return tuple(ordered_contenders(self.table, self.suite.methods)) if len(self.table) else ()
+
+    @cached_property
+    def unranked(self) -> frozenset[str]:
+        """The contenders whose results were sent in and are not repeated well enough to rank them."""
+        kept_out = {method for method, found in self.submitted.items() if not found.ranked}
+        return frozenset(contender for contender, method in self.methods.items() if method in kept_out)
 
     @cached_property
     def done(self) -> pd.DataFrame:
@@ -209,6 +216,15 @@ class SuiteResults:
         """Return the table with a column `panel`: the instance's name without the setting that is an axis."""
         merged = self.table.assign(**{setting: 0})
         return self.table.assign(panel=self.table["instance"].map(instance_labels(merged)))
+
+
+def _origin(table: pd.DataFrame, sent_in: Mapping[str, SentIn]) -> dict[str, pd.Series[Any]]:
+    """Return who sent each run in, and whether it was repeated; empty for the project's own runs."""
+    by = {method: found.by for method, found in sent_in.items()}
+    repeated = {id_ for found in sent_in.values() for id_ in found.repeated}
+    theirs = table["method"].isin(list(by))
+    answers = table["id"].isin(list(repeated)).map({True: "yes", False: "no"})
+    return {"submitted": table["method"].map(by), "repeated": answers.where(theirs, None)}
 
 
 class _Problems(dict[str, Problem]):

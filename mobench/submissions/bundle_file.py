@@ -45,10 +45,14 @@ LineT = TypeVar("LineT")
 
 
 def find_bundles(folder: Path) -> list[Path]:
-    """Return everything in a folder of submissions that has to be a bundle: all but README.md and hidden files."""
+    """Return everything in a folder of submissions that has to be a bundle.
+
+    That is all but README.md, hidden files, and the methods' own files (`*.py`), which are given as plugins.
+    """
     if not folder.is_dir():
         raise UserError(f"submissions={folder}: there is no such folder")
-    return sorted(path for path in folder.iterdir() if path.name != "README.md" and not path.name.startswith("."))
+    others = (path for path in folder.iterdir() if path.name != "README.md" and not path.name.startswith("."))
+    return sorted(path for path in others if path.suffix != ".py")
 
 
 def read_bundle(path: Path) -> Bundle:

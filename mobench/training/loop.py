@@ -236,7 +236,7 @@ class Group:
                 raise NonFiniteError(f"the loss '{name}' is {loss} at step {step.iteration}")
 
     def sample(self, member: Member, losses: Vector, weights: Vector, notes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the curves keep of this step: what is measured, and the arrays that the method noted by other names.
+        """Return what the curves keep of this step: what is measured, and what was noted by other names.
 
         Nothing measured is read from the step, which was in the method's hands.
         """

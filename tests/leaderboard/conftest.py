@@ -32,7 +32,9 @@ from mobench import Method, register
 
 @register
 class Mine(Method):
-    """Descend the sum."""
+    """Descend the sum. <script>alert("source")</script>"""
+
+    reference = "Ada & <b>Charles</b>, 1843"
 
     def weights(self, step):
         return [1.0] * step.k
@@ -116,6 +118,18 @@ def mobench(*arguments: str, cwd: Path, code: int | None = 0) -> subprocess.Comp
     return done
 
 
+def several(commands: list[tuple[int, tuple[str, ...]]], cwd: Path) -> None:
+    """Run commands with their exit codes one after the other in one new process, which imports everything once."""
+    script = "from mobench.cli import main\n" + "".join(
+        f"assert main({list(arguments)!r}) == {code}\n" for code, arguments in commands
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=cwd, env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> RealSite:
     """Build the site once, also when several workers run the tests."""
@@ -134,15 +148,20 @@ def _make(root: Path) -> None:
     root.mkdir()
     (root / "hostile.py").write_text(PLUGIN, encoding="utf-8")
     (root / "hostile.yaml").write_text(SUITE, encoding="utf-8")
-    quick = ("profile=quick", "jobs=0", "--quiet")
-    mobench("run", "suite=plane,escape", "methods=pcd,ws,mgda", *quick, cwd=root)
-    mobench("run", "suite=compression", "methods=pcd,ws", *quick, cwd=root)
-    mobench("run", "suite=hostile.yaml", "plugins=hostile.py", "jobs=0", "--quiet", cwd=root, code=1)
     (root / "mine.py").write_text(MINE, encoding="utf-8")
-    theirs = ("results=theirs", "plugins=mine.py")
-    mobench("run", "suite=plane", "methods=mine", *theirs, *quick, cwd=root)
     (root / "bundles").mkdir()
-    mobench("submit", f"by={SUBMITTER}", "out=bundles/mine.jsonl.gz", *theirs, cwd=root)
+    quick, theirs = ("profile=quick", "jobs=0", "--quiet"), ("results=theirs", "plugins=mine.py")
+    several(
+        [
+            (0, ("run", "suite=plane,escape", "methods=pcd,ws,mgda", *quick)),
+            (0, ("run", "suite=compression", "methods=pcd,ws", *quick)),
+            (1, ("run", "suite=hostile.yaml", "plugins=hostile.py", "jobs=0", "--quiet")),
+            (0, ("run", "suite=plane", "methods=mine", *theirs, *quick)),
+            (0, ("submit", f"by={SUBMITTER}", "out=bundles/mine.jsonl.gz", "source=yes", *theirs)),
+        ],
+        cwd=root,
+    )
+    (root / "mine.py").rename(root / "bundles" / "mine.py")
     (root / "bundles" / "broken.jsonl.gz").write_bytes(b"no bundle")
     speed = record_history(root / "history")
     write(ROWS, with_peers(environment()), Request((), out=root / "peers"))

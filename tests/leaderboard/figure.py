@@ -50,6 +50,7 @@ def figure(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(browser: Browser, figure: Path) -> Iterator[Page]:
     with watched_page(browser) as page:
         page.goto(figure.as_uri())
+        page.get_by_role("button", name="Show all methods").click()
         yield page
 
 

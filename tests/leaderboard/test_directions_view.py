@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from mobench.core.registry import find_method
+from mobench.leaderboard.site.directions import FIRST
 from mobench.reporting.plots.style import method_styles
 from tests.leaderboard.browser import browser, watched_page
 from tests.leaderboard.figure import FORM, KEYS, figure, gradients_at, page, python_direction
@@ -233,3 +234,24 @@ def test_it_fits_a_narrow_screen(browser: Browser, figure: Path, dark: bool) -> 
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
         box = page.locator(".directions-plane svg").bounding_box()
         assert box is not None and 250 < box["width"] <= 380
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_few_methods_are_drawn_at_first_and_others_are_easily_shown(browser: Browser, figure: Path, width: int) -> None:
+    with watched_page(browser, width=width) as page:
+        page.goto(figure.as_uri())
+        arrows = page.locator("[data-arrow]").evaluate_all("all => all.map(one => one.dataset.arrow)")
+        assert set(arrows) == FIRST and len(arrows) == 7
+        first = page.locator("tr[data-row]").evaluate_all("all => all.map(one => one.dataset.row)")[:7]
+        assert set(first) == set(arrows), "they head the table"
+        assert page.locator("[data-knob]:visible").count() < 8
+        page.locator('tr[data-row="upgrad"] input').check()
+        expect(page.locator('[data-arrow="upgrad"]')).to_have_count(1)
+        page.get_by_role("button", name="Show none").click()
+        expect(page.locator("[data-arrow]")).to_have_count(0)
+        page.get_by_role("button", name="Show all methods").click()
+        expect(page.locator("[data-arrow]")).to_have_count(rows(page))
+        page.get_by_role("button", name="Show the first few").click()
+        expect(page.locator("[data-arrow]")).to_have_count(7)
+        expect(page.get_by_text(f"7 of {rows(page)} methods are drawn.")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import shutil
@@ -9,17 +10,30 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from playwright.sync_api import Browser
 
 from mobench.cli import main
+from mobench.leaderboard.site.contender_links import contender_links
 from mobench.leaderboard.site.pages import POLICY
+from mobench.leaderboard.site.ranking import rank
+from mobench.leaderboard.site.submissions import WithSubmissions, read_submissions
+from mobench.leaderboard.site.suite_numbers import suite_numbers
+from mobench.leaderboard.site.tables import contenders_table, cost_rows
+from mobench.planning.suite import load_suite
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.results_table import results_table
+from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
+from mobench.store.stored_runs import StoredRuns
+from tests.leaderboard.browser import browser
 from tests.leaderboard.conftest import HOSTILE_METHOD, SUBMITTER, RealSite, mobench
+
+__all__ = ["browser"]
 
 LINK = re.compile(r'(?:href|src)="([^"]*)"')
 
@@ -46,9 +60,54 @@ def test_submitted_results_are_shown_and_marked(site: RealSite) -> None:
     assert marked == {"suites/plane.quick.html": 2, "suites/escape.quick.html": 0, "methods/pcd.html": 0}
     page = (site.folder / "methods" / "mine.html").read_text(encoding="utf-8")
     assert "Results sent in by Ada &lt;b&gt;Lovelace&lt;/b&gt;" in page
-    assert "not part of the code that built the site" in page
+    assert "Descend the sum. &lt;script&gt;alert" in page and "<script>alert" not in page, "the source is read as text"
+    assert "Ada &amp; &lt;b&gt;Charles&lt;/b&gt;, 1843" in page and "is not run here" in page
     table = pd.read_parquet(site.folder / "data" / "results.parquet")
     assert table.groupby("method")["submitted"].first().dropna().to_dict() == {"mine": SUBMITTER}
+
+
+def test_only_repeated_results_are_ranked_and_the_verdict_stands_beside_them(site: RealSite, tmp_path: Path) -> None:
+    """Once without repeated runs, once with some of them repeated to the last bit, once with all."""
+    root, suite = site.folder.parent, load_suite("plane", "quick")
+    runs = sorted(Store(root / "theirs").records(), key=lambda record: record.id)
+    found = {}
+    for count in (0, 1, len(runs)):
+        verified = tmp_path / f"verified-{count}"
+        for record in runs[:count]:
+            Store(verified).save(replace(record, outcome=replace(record.outcome, timings={"seconds": 7.0})))
+        submissions = read_submissions(root / "bundles", verified, lambda line: None)
+        (part,) = submissions.parts["plane", "quick"]
+        ids = Store(site.results).find_manifests(["plane"])[0].runs
+        records = WithSubmissions(StoredRuns(Store(site.results), ids), [part])
+        results = SuiteResults.read(suite, records, submitted=records.sent_in)
+        links = contender_links([results])
+        ranking = rank([results], links)
+        assert ranking is not None
+        (row,) = (row for row in ranking.rows if row.name == "mine")
+        instances = [str(one) for one in results.table["instance"].unique()]
+        shown = contenders_table(suite_numbers(results), links, instances)
+        (line,) = (line for line in shown.rows if line.name == "mine")
+        costs = [cells[0].text for cells in cost_rows(results)]
+        assert row.verdict == line.verdict
+        found[count] = (row.rank != "not ranked", row.verdict, "mine (claimed)" in costs, "mine" in costs)
+        repeated = results.table[results.table["method"] == "mine"].set_index("id")["repeated"]
+        assert [repeated[record.id] for record in runs] == ["yes"] * count + ["no"] * (len(runs) - count)
+        assert row.rank != "not ranked" or any("mine" in note for note in ranking.notes)
+        assert all("mine" not in contest.values for contest in results.contests) == (row.rank == "not ranked")
+    total = len(runs)
+    assert found == {
+        0: (False, f"not repeated: 0 of {total} runs", True, False),
+        1: (True, f"repeated to the last bit: 1 of {total} runs", True, False),
+        total: (True, f"repeated to the last bit: {total} of {total} runs", False, True),
+    }
+    page = (site.folder / "suites" / "plane.quick.html").read_text(encoding="utf-8")
+    assert page.count(f'<span class="verdict">not repeated: 0 of {total} runs</span>') == 2
+    assert "mine (claimed)" in page and ">not ranked<" in page
+    other = replace(runs[0], outcome=replace(runs[0].outcome, metrics={**runs[0].outcome.metrics, "x": 9.0}))
+    Store(tmp_path / "differs").save(other)
+    said: list[str] = []
+    assert read_submissions(root / "bundles", tmp_path / "differs", said.append).parts == {}
+    assert any("left out: mine.jsonl.gz: re-run of mine" in line and "x recorded as" in line for line in said)
 
 
 def test_downloads_hold_every_run_and_explain_every_column(site: RealSite) -> None:
@@ -137,7 +196,22 @@ def test_mistakes_are_named_and_leave_the_place_alone(
     assert (other / "file").read_text() == "mine"
 
 
-def test_serve_sends_pages_with_a_policy_and_nothing_beside_the_site(site: RealSite, tmp_path: Path) -> None:
+def _check_pictures(browser: Browser, address: str, folder: Path) -> None:
+    """A plot that is opened by itself looks like the same file without a policy."""
+    name = min(str(path.relative_to(folder)) for path in folder.glob("plots/*/*.svg"))
+    shown = []
+    for place in (address + name, (folder / name).as_uri()):
+        context = browser.new_context(viewport={"width": 800, "height": 600})
+        page = context.new_page()
+        page.goto(place)
+        shown.append(page.screenshot())
+        context.close()
+    assert shown[0] == shown[1]
+
+
+def test_serve_sends_pages_with_a_policy_and_nothing_beside_the_site(
+    site: RealSite, tmp_path: Path, browser: Browser
+) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     copy = tmp_path / "site"
     shutil.copytree(site.folder, copy)
@@ -153,10 +227,30 @@ def test_serve_sends_pages_with_a_policy_and_nothing_beside_the_site(site: RealS
                 assert b"Ranking over all suites" in answer.read()
             with urllib.request.urlopen(f"{address}assets/site.js", timeout=30) as answer:
                 assert answer.headers["Content-Type"].startswith("text/javascript")
-            for path in ("../secret.txt", "%2e%2e/secret.txt", "data/"):
+            (copy / "leak.txt").symlink_to(tmp_path / "secret.txt")
+            (copy / "leaks").symlink_to(tmp_path)
+            gone = ("../secret.txt", "%2e%2e/secret.txt", "data/", "leak.txt", "leaks/secret.txt", "a" * 9000)
+            for path, code in (
+                *((path, 404) for path in gone),
+                ("a%00b", 400),
+                ("%00", 400),
+                ("index.html%00.svg", 400),
+            ):
                 with pytest.raises(urllib.error.HTTPError) as refused:
                     urllib.request.urlopen(address + path, timeout=30)
-                assert refused.value.code == 404
+                assert refused.value.code == code
+            port = address.rstrip("/").rpartition(":")[2]
+            for host, code in (
+                (f"localhost:{port}", 200),
+                ("evil.example", 421),
+                (f"evil.example:{port}", 421),
+                ("", 421),
+            ):
+                connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
+                connection.request("GET", "/index.html", headers={"Host": host})
+                assert connection.getresponse().status == code, host
+                connection.close()
+            _check_pictures(browser, address, copy)
         finally:
             process.terminate()
             process.wait(timeout=30)

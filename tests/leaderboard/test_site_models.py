@@ -15,6 +15,7 @@ from mobench.leaderboard.site.reading import read_results
 from mobench.leaderboard.site.speed import read_speed
 from mobench.leaderboard.site.submissions import Submitted
 from mobench.leaderboard.site.suite_numbers import SuiteNumbers, suite_numbers
+from mobench.scoring.sent_in import SentIn
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
 from tests.leaderboard.conftest import RealSite
@@ -96,7 +97,9 @@ def test_submitted_runs_of_a_method_that_is_there_already_are_left_out_aloud(sit
     store = Store(site.results)
     ids = store.find_manifests(["plane"], "quick")[0].runs
     records = tuple(record for record in store.records(ids) if record.spec.method.startswith("pcd@"))
-    sent = {("plane", "quick"): [Submitted("plane", "quick", records, {"pcd": "Eve"})]}
+    sent = {
+        ("plane", "quick"): [Submitted("plane", "quick", records, {"pcd": SentIn("Eve", "", True, 3, frozenset())})]
+    }
     said: list[str] = []
     found = {results.suite.name: results for results in read_results(store, sent, said.append)}
     assert said == ["left out: submitted runs of pcd in plane (quick), which has runs of its own there"]

@@ -65,27 +65,38 @@ def run_here(*arguments, cwd, code=0):
     return err.getvalue() if code == 2 else out.getvalue()
 
 
-@pytest.fixture(autouse=True)
-def forget_plugins(monkeypatch):
+@contextlib.contextmanager
+def plugins_forgotten():
+    """Forget afterwards what was registered inside."""
     registry.methods(), registry.problems()
-    monkeypatch.setattr(registry, "_found", {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES})
-    loaded = set(sys.modules)
-    yield
-    for name in set(sys.modules) - loaded:
-        if name.startswith("mobench_plugin_"):
-            del sys.modules[name]
+    before, loaded = registry._found, set(sys.modules)
+    registry._found = {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES}
+    try:
+        yield
+    finally:
+        registry._found = before
+        for name in set(sys.modules) - loaded:
+            if name.startswith("mobench_plugin_"):
+                del sys.modules[name]
+
+
+@pytest.fixture(autouse=True)
+def forget_plugins():
+    with plugins_forgotten():
+        yield
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """Results of two plugin methods on two suites, and the bundle that the real program writes of them."""
+    """Results of two plugin methods on two suites, and the bundle of them; made once, in this process."""
     path = tmp_path_factory.mktemp("submitter")
     (path / "mine.py").write_text(PLUGIN)
-    common = ["plugins=mine.py", "results=out", "jobs=1", "--quiet"]
+    common = ["plugins=mine.py", "results=out", "jobs=0", "--quiet"]
     sweep = ["methods=unit-sum,fragile", "methods.fragile.strength=[0.5,1.0]"]
-    run_mobench("run", "suite=plane", *sweep, *common, cwd=path, code=1)
-    run_mobench("run", "suite=scale-invariance", "profile=quick", "methods=pcd,unit-sum", *common, cwd=path)
-    run_mobench("submit", "results=out", "by=Ada Lovelace", "plugins=mine.py", "out=mine.jsonl.gz", cwd=path)
+    with plugins_forgotten():
+        run_here("run", "suite=plane", *sweep, *common, cwd=path, code=1)
+        run_here("run", "suite=scale-invariance", "profile=quick", "methods=pcd,unit-sum", *common, cwd=path)
+        run_here("submit", "results=out", "by=Ada Lovelace", "plugins=mine.py", "out=mine.jsonl.gz", cwd=path)
     return path
 
 

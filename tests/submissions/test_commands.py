@@ -19,12 +19,18 @@ def verify(*arguments, cwd, code=0, run=run_here):
     return text
 
 
-def test_an_honest_bundle_is_verified_and_says_which_runs_were_repeated(folder):
-    text = verify("mine.jsonl.gz", "plugins=mine.py", "sample=4", "seed=7", cwd=folder, run=run_mobench)
+def test_an_honest_bundle_is_verified_and_says_which_runs_were_repeated(folder, tmp_path):
+    kept = tmp_path / "verified"
+    common = ("mine.jsonl.gz", "plugins=mine.py", f"verified={kept}")
+    text = verify(*common, "seed=7", cwd=folder, run=run_mobench)
     assert "by Ada Lovelace; 15 runs, 2 failed" in text
     assert "plane (standard): configurations tried: fragile 2, unit-sum 1" in text
-    assert "repeated to the last bit: 4 of 15 cheap runs (seed=7)" in text
-    assert "VERIFIED" in text and "1 bundle: none refused" in text
+    assert "drawn from 15 runs and repeated now: 15 (seed=7)" in text
+    assert "fragile on plane (standard): repeated to the last bit: 6 of 6 runs" in text
+    assert "  VERIFIED" in text and "1 bundle: none refused" in text
+    assert len(list((kept / "runs").rglob("*.json"))) == 15
+    later = verify(*common, "budget=0", cwd=folder)
+    assert "  VERIFIED" in later and "repeated now" not in later, "what was repeated before counts"
 
 
 def test_a_folder_with_good_bad_and_hostile_bundles(folder, content, tmp_path):
@@ -32,13 +38,14 @@ def test_a_folder_with_good_bad_and_hostile_bundles(folder, content, tmp_path):
     submissions = tmp_path / "submissions"
     submissions.mkdir()
     (submissions / "README.md").write_text("how to")
+    (submissions / "method.py").write_text("a method's own file, which is no bundle")
     (submissions / "a-whole.jsonl.gz").write_bytes(content)
     (submissions / "b-chosen.jsonl.gz").write_bytes(sealed(header, runs[1:]))
     (submissions / "c-cut.jsonl.gz").write_bytes(content[:-50])
     (submissions / "d-same.jsonl.gz").write_bytes(sealed({**header, "by": "Eve"}, runs))
     (submissions / "e-\x1b[31m<script>.jsonl.gz").write_bytes(b"PK")
     (submissions / "f-link.jsonl.gz").symlink_to("/etc/passwd")
-    text = verify(f"submissions={submissions}", "sample=3", cwd=folder, code=1, run=run_mobench)
+    text = verify(f"submissions={submissions}", cwd=folder, code=1)
     assert "\x1b" not in text and "root:" not in text
     assert "CHECKED, NOT REPEATED: checks passed; a re-run was not possible" in text
     assert "not repeated: the file of unit-sum is not given" in text
@@ -60,7 +67,7 @@ def test_a_forged_metric_is_refused_after_the_re_run(folder, content, tmp_path):
         run["outcome"]["metrics"] = {name: value * 0.999 for name, value in run["outcome"]["metrics"].items()}
     (tmp_path / "forged.jsonl.gz").write_bytes(sealed(header, runs))
     text = verify(
-        str(tmp_path / "forged.jsonl.gz"), "plugins=mine.py", "sample=15", cwd=folder, code=1, run=run_mobench
+        str(tmp_path / "forged.jsonl.gz"), "plugins=mine.py", f"verified={tmp_path / 'new'}", cwd=folder, code=1
     )
     assert "recorded as" in text and "repeated as" in text and "1 bundle: 1 refused" in text
 
@@ -69,9 +76,9 @@ def test_another_method_under_a_taken_name_is_refused(folder, content, tmp_path)
     header, runs = json.loads(json.dumps(opened(content)).replace(opened(content)[0]["methods"][0]["source"], "a" * 64))
     (tmp_path / "a.jsonl.gz").write_bytes(content)
     (tmp_path / "b.jsonl.gz").write_bytes(sealed(header, in_order([renamed(run) for run in runs])))
-    text = verify(f"submissions={tmp_path}", "sample=0", cwd=folder, code=1)
+    text = verify(f"submissions={tmp_path}", "budget=0", cwd=folder, code=1)
     assert "unit-sum is the name of another source in a.jsonl.gz" in text
-    assert "no run was to be repeated (sample=0)" in text
+    assert "no run was to be repeated (budget=0)" in text
 
 
 @pytest.mark.parametrize(
@@ -79,8 +86,8 @@ def test_another_method_under_a_taken_name_is_refused(folder, content, tmp_path)
     [
         (["nothing.jsonl.gz"], "no such file"),
         (["submissions=nowhere"], "no such folder"),
-        (["mine.jsonl.gz", "sample=-1"], "sample"),
-        (["mine.jsonl.gz", "sampel=1"], "Did you mean 'sample'"),
+        (["mine.jsonl.gz", "budget=-1"], "budget"),
+        (["mine.jsonl.gz", "budgte=1"], "Did you mean 'budget'"),
         (["mine.jsonl.gz", "plugins=nothing.py"], "no such Python file"),
         (["mine.jsonl.gz", "submissions=."], "not both"),
     ],
@@ -111,7 +118,7 @@ def test_a_shipped_method_is_submitted_with_the_suites_own_sweep(folder, tmp_pat
     out = tmp_path / "pcd.jsonl.gz"
     text = submit(folder, "by=Yes: 42", "methods=pcd", f"out={out}")
     assert "scale-invariance (quick): configurations tried: pcd 2" in text
-    assert "by Yes: 42; 12 runs" in verify(str(out), "sample=0", cwd=folder)
+    assert "by Yes: 42; 12 runs" in verify(str(out), "budget=0", cwd=folder)
 
 
 def test_runs_that_the_suite_does_not_ask_for_are_left_out_and_named(folder, tmp_path):

@@ -9,29 +9,97 @@ import pytest
 from mobench.core.metric import Metric
 from mobench.core.outcome import Outcome
 from mobench.errors import UserError
+from mobench.store.folder import Store
 from mobench.submissions import findings, parse_bundle
+from mobench.submissions.agreement import differences, same_setup, seed_spread
 from mobench.submissions.collecting import plugin_files
-from mobench.submissions.rerun import CHEAP_SECONDS, differences, draw, rerun, same_setup, seed_spread
+from mobench.submissions.rerun import draw, rerun
+from mobench.submissions.verdict import Verdict, judge, verdicts
+from tests.submissions.conftest import plugins_forgotten
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def files(folder):
     return plugin_files([str(folder / "mine.py")])
 
 
-def test_an_honest_bundle_is_repeated_to_the_last_bit(bundle, files):
-    again = rerun(bundle, sample=99, seed=1, files=files, jobs=0)
-    assert (again.possible, again.exact, again.close) == (15, 15, 0)
-    assert again.findings == again.obstacles == ()
+@pytest.fixture(scope="module")
+def repeated(bundle, files, tmp_path_factory):
+    """All runs of the honest bundle, repeated once for this file."""
+    store = Store(tmp_path_factory.mktemp("repeated"))
+    with plugins_forgotten():
+        again = rerun(bundle, store, budget=600.0, seed=1, files=files, jobs=0)
+    assert (again.possible, again.drawn, again.obstacles) == (15, 15, ())
+    return {record.id: record for record in store.records()}
 
 
-def test_the_seed_says_which_runs_are_drawn(bundle):
-    draws = [tuple(record.id for record in draw(bundle.records, 3, seed)) for seed in range(20)]
-    assert draws[0] == tuple(record.id for record in draw(bundle.records, 3, 0))
-    assert len(set(draws)) > 15
-    assert {id_ for drawn in draws for id_ in drawn} == {record.id for record in bundle.records}
-    assert len(draw(bundle.records, 99, 0)) == 15
+def test_an_honest_bundle_is_repeated_to_the_last_bit(bundle, repeated):
+    judged = verdicts(bundle, repeated)
+    assert {row: verdict.words for row, verdict in judged.items()} == {
+        ("plane", "standard", "fragile"): "repeated to the last bit: 6 of 6 runs",
+        ("plane", "standard", "unit-sum"): "repeated to the last bit: 3 of 3 runs",
+        ("scale-invariance", "quick", "unit-sum"): "repeated to the last bit: 6 of 6 runs",
+    }
+    assert all(verdict.proven and verdict.ranked for verdict in judged.values())
+
+
+def test_runs_are_drawn_from_all_until_the_budget_is_spent(bundle):
+    specs = [record.spec for record in bundle.records]
+    costs = {spec.id: 1.0 for spec in specs}
+    draws = [tuple(spec.id for spec in draw(specs, costs, 3.5, seed)) for seed in range(20)]
+    assert draws[0] == tuple(spec.id for spec in draw(specs, costs, 3.5, 0))
+    assert len(set(draws)) > 15 and {len(drawn) for drawn in draws} == {3}
+    assert {id_ for drawn in draws for id_ in drawn} == {spec.id for spec in specs}
+    assert len(draw(specs, costs, 99.0, 0)) == 15
+    dear = costs | {specs[0].id: 3.0}
+    first = [seed for seed in range(99) if draw(specs, costs, 99.0, seed)[0] == specs[0]]
+    assert first and all(draw(specs, dear, 3.5, seed) == [specs[0]] for seed in first), "no cheaper one comes instead"
+
+
+def test_what_a_record_claims_of_its_time_decides_nothing(content, files, tmp_path):
+    header, runs = opened(content)
+    for run in runs:
+        run["outcome"]["metrics"] = {name: 0.99 * value for name, value in run["outcome"]["metrics"].items()}
+        run["outcome"]["timings"] = {**run["outcome"]["timings"], "seconds": 1e9, "seconds_per_step": 1e6}
+    forged = parse_bundle("forged.jsonl.gz", sealed(header, runs))
+    store = Store(tmp_path)
+    again = rerun(forged, store, budget=600.0, seed=0, files=files, jobs=0)
+    assert (again.possible, again.drawn, again.obstacles) == (15, 15, ())
+    judged = verdicts(forged, {record.id: record for record in store.records()})
+    assert all(verdict.findings and not verdict.ranked for verdict in judged.values())
+    later = rerun(forged, store, budget=600.0, seed=1, files=files, jobs=0)
+    assert (later.possible, later.drawn) == (15, 0), "what was repeated before is not repeated again"
+
+
+def test_runs_that_take_longer_here_than_the_budget_are_named(bundle, files, tmp_path):
+    again = rerun(bundle, Store(tmp_path), budget=1e-4, seed=0, files=files, jobs=0)
+    assert (again.possible, again.drawn) == (0, 0)
+    assert again.obstacles == ("15 runs would take longer here than the budget of 0.0001 s",)
+    assert rerun(bundle, Store(tmp_path), budget=0.0, seed=0, files=files, jobs=0).drawn == 0
+
+
+def test_agreement_on_another_setup_is_a_weaker_verdict_and_ranks_only_what_was_repeated_in_full(bundle, repeated):
+    def claimed(record, factor=1.0):
+        versions = {**record.environment.versions, "torch": "1.0"}
+        metrics = {name: factor * value for name, value in record.outcome.metrics.items()}
+        outcome = replace(record.outcome, metrics=metrics, history={}, diagnostics=record.outcome.diagnostics)
+        return replace(record, environment=replace(record.environment, versions=versions), outcome=outcome)
+
+    theirs = [record for record in bundle.records if record.spec.method == "unit-sum@1"]
+    forged = [claimed(record, 0.991) for record in theirs]
+    some = {record.id: repeated[record.id] for record in theirs[:2]}
+    weaker = judge(bundle, forged, some)
+    assert (weaker.exact, weaker.close, weaker.findings) == (0, 2, ())
+    assert weaker.words == "agrees within a tolerance, on another setup: 2 of 9 runs"
+    assert not weaker.proven and not weaker.ranked
+    whole = judge(bundle, forged, repeated)
+    assert whole.ranked and not whole.proven, "all of its numbers are now the reviewer's"
+    assert judge(bundle, [claimed(record, 1.02) for record in theirs], some).findings
+    hidden = judge(bundle, [*theirs[:2], *(claimed(record) for record in theirs[2:])], some)
+    assert (hidden.exact, hidden.close, hidden.elsewhere) == (2, 0, 7)
+    assert not hidden.ranked, "an honest sample says nothing of runs that claim another setup"
+    assert Verdict(runs=9).words == "not repeated: 0 of 9 runs" and not Verdict(runs=9).ranked
 
 
 def test_a_record_from_before_a_metric_of_the_engine_agrees_and_gradients_at_the_end_are_compared_here_alone(bundle):
@@ -75,24 +143,6 @@ def test_a_forged_run_with_fitting_checksums_differs_from_the_repeated_one(conte
     found = differences(forged, bundle.records[number], {}, exact=True)
     assert any(word in text for text in found)
     assert differences(bundle.records[number], bundle.records[number], {}, exact=True) == []
-
-
-def test_only_what_says_it_was_cheap_is_repeated_and_within_the_tolerance_elsewhere(content, files):
-    header, runs = opened(content)
-    header["environments"][0]["versions"]["torch"] = "1.0"
-    for run in runs:
-        start, outcome = run["spec"]["problem_settings"].get("start"), run["outcome"]
-        outcome["history"] = {}
-        if run["spec"]["method"] == "fragile@1" or start is None:
-            outcome["timings"]["seconds"] = CHEAP_SECONDS + 1
-        else:
-            outcome["metrics"]["x"] *= {"upper": 1.005, "outer": 1.0, "lower": 1.02}[start]
-    bundle = parse_bundle("elsewhere.jsonl.gz", sealed(header, runs))
-    again = rerun(bundle, sample=99, seed=0, files=files, jobs=0)
-    assert (again.possible, again.exact, again.close) == (3, 0, 2)
-    (finding,) = again.findings
-    assert "start=lower" in finding and "x recorded as" in finding
-    assert again.obstacles == (f"12 runs took longer than {CHEAP_SECONDS:g} s",)
 
 
 @pytest.mark.parametrize(
@@ -153,9 +203,9 @@ def test_a_repeated_run_on_a_gpu_may_differ_like_another_seed(bundle):
     )
 
 
-def test_without_the_plugin_nothing_is_repeated_and_that_is_said(bundle):
-    again = rerun(bundle, sample=5, seed=0, files={}, jobs=0)
-    assert (again.possible, again.exact, again.close, again.findings) == (0, 0, 0, ())
+def test_without_the_plugin_nothing_is_repeated_and_that_is_said(bundle, tmp_path):
+    again = rerun(bundle, Store(tmp_path), budget=60.0, seed=0, files={}, jobs=0)
+    assert (again.possible, again.drawn) == (0, 0)
     assert [text.split(" is not given")[0] for text in again.obstacles] == [
         "the file of fragile",
         "the file of unit-sum",
@@ -165,8 +215,8 @@ def test_without_the_plugin_nothing_is_repeated_and_that_is_said(bundle):
 def test_a_plugin_with_another_hash_is_not_even_imported(folder, bundle, tmp_path):
     other = tmp_path / "mine.py"
     other.write_text(folder.joinpath("mine.py").read_text() + f"\nopen({str(tmp_path / 'ran')!r}, 'w')\n")
-    again = rerun(bundle, sample=5, seed=0, files=plugin_files([str(tmp_path)]), jobs=0)
-    assert again.exact == 0 and len(again.obstacles) == 2
+    again = rerun(bundle, Store(tmp_path), budget=60.0, seed=0, files=plugin_files([str(tmp_path)]), jobs=0)
+    assert again.drawn == 0 and len(again.obstacles) == 2
     assert not (tmp_path / "ran").exists()
 
 
@@ -179,20 +229,25 @@ def test_source_inside_a_bundle_is_never_run(folder, content, tmp_path):
     evil = parse_bundle("evil.jsonl.gz", sealed(header, in_order([renamed(run) for run in runs])))
     assert findings(evil) == []
     assert evil.sources == {digest: code}
-    assert rerun(evil, sample=5, seed=0, files=plugin_files([str(folder)]), jobs=0).exact == 0
+    files = plugin_files([str(folder)])
+    assert rerun(evil, Store(tmp_path), budget=60.0, seed=0, files=files, jobs=0).drawn == 0
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_file_that_defines_something_else_is_an_obstacle(content, tmp_path):
-    (tmp_path / "empty.py").write_text("x = 1\n")
-    (tmp_path / "broken.py").write_text("raise RuntimeError('on import')\n")
-    for name, word in (("empty", "does not define"), ("broken", "fails on import")):
-        digest = hashlib.sha256((tmp_path / f"{name}.py").read_bytes()).hexdigest()
+def test_a_bad_file_is_an_obstacle_and_is_imported_in_a_process_of_its_own(content, tmp_path):
+    for name, code, word in (
+        ("empty", "x = 1\n", "does not define"),
+        ("broken", "raise RuntimeError('on import')\n", "on import"),
+        ("leaving", "import os; os._exit(0)\n", "importing it"),
+    ):
+        file = tmp_path / f"{name}.py"
+        file.write_text(code)
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
         text = json.dumps(opened(content)).replace(opened(content)[0]["methods"][0]["source"], digest)
         header, runs = json.loads(text)
         bundle = parse_bundle("b.jsonl.gz", sealed(header, in_order([renamed(run) for run in runs])))
-        again = rerun(bundle, sample=5, seed=0, files=plugin_files([str(tmp_path)]), jobs=0)
-        assert again.exact == 0 and all(word in text for text in again.obstacles)
+        again = rerun(bundle, Store(tmp_path / name), budget=60.0, seed=0, files=plugin_files([str(file)]), jobs=0)
+        assert again.drawn == 0 and again.obstacles and all(word in text for text in again.obstacles)
 
 
 def test_a_plugin_path_that_is_not_there_is_the_users_mistake(tmp_path):

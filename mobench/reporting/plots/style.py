@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from mobench.core.about import Look
@@ -40,17 +41,20 @@ def stated_looks() -> dict[str, Look]:
 def method_styles(names: Iterable[str]) -> dict[str, Look]:
     """Return the look of every name, registered or not.
 
-    A name that states none gets one of `FURTHER` by its hash, so that it is the same in every plot, whether its plugin
-    is loaded or not. Only where two such names meet on one look does the later in the alphabet move on to the next.
+    A method that states none has a look by its name alone: a colour and a marker of `FURTHER`. So it keeps
+    it in every plot, report and page, whoever stands beside it and whether its plugin is loaded or not. Another form of
+    a method, as `ws(form=penalty)`, has a look of `FURTHER` that no form beside it has, as long as they last.
     """
     ordered = list(dict.fromkeys(names))
     looks = stated_looks()
     taken: set[int] = set()
-    for name in sorted({*methods(), *ordered}):
-        if name in looks:
+    for name in sorted({*ordered} - looks.keys()):
+        number = int(hashlib.sha256(name.encode()).hexdigest(), 16)
+        if "(" not in name:
+            shape = FURTHER[number // len(FURTHER) % len(FURTHER)].marker
+            looks[name] = replace(FURTHER[number % len(FURTHER)], marker=shape)
             continue
-        first = int(hashlib.sha256(name.encode()).hexdigest(), 16)
-        slots = [(first + offset) % len(FURTHER) for offset in range(len(FURTHER))]
+        slots = [(number + offset) % len(FURTHER) for offset in range(len(FURTHER))]
         slot = next((slot for slot in slots if slot not in taken), slots[0])
         taken.add(slot)
         looks[name] = FURTHER[slot]

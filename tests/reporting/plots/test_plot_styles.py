@@ -83,10 +83,14 @@ def test_no_two_styles_share_a_colour():
 
 
 def test_a_new_method_looks_the_same_whoever_stands_beside_it():
-    alone = method_styles(["mine"])["mine"]
-    assert alone in FURTHER
-    assert method_styles(["pcd", "mine", "ws"])["mine"] == alone
-    assert method_styles(["mine", *(f"other-{index}" for index in range(3))])["mine"] == alone
+    others = [f"other-{index}" for index in range(99)]
+    together = method_styles([*others, "pcd"])
+    for name in others:
+        alone = method_styles([name])[name]
+        assert alone == together[name]
+        assert alone.marker in {look.marker for look in FURTHER}
+        assert any((alone.color, alone.on_dark) == (look.color, look.on_dark) for look in FURTHER)
+    assert len(set(together.values())) > 48, "8 colours with 8 markers"
 
 
 def test_another_form_of_a_method_has_a_look_of_its_own():
@@ -95,8 +99,8 @@ def test_another_form_of_a_method_has_a_look_of_its_own():
     assert styles == stated_looks() and form in FURTHER
 
 
-def test_new_methods_differ_from_each_other_as_long_as_looks_last():
-    names = [f"method-{index}" for index in range(len(FURTHER))]
+def test_forms_differ_from_each_other_as_long_as_looks_last():
+    names = [f"ws(form={index})" for index in range(len(FURTHER))]
     assert set(method_styles(names).values()) == set(FURTHER)
     assert list(method_styles([*names, "one-more", "pcd"])) == [*names, "one-more", "pcd"]
 

@@ -95,8 +95,8 @@ def test_dotted_keys_keep_their_text_until_their_owner_is_known():
 def test_a_file_is_a_file_even_with_an_equals_sign(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a=b.gz").touch()
-    asked = Verify.read(["a=b.gz", "sample=2", "c.gz"])
-    assert (asked.files, asked.sample) == (["a=b.gz", "c.gz"], 2)
+    asked = Verify.read(["a=b.gz", "budget=2", "c.gz"])
+    assert (asked.files, asked.budget) == (["a=b.gz", "c.gz"], 2)
 
 
 def test_a_run_is_named_without_a_key_and_a_problem_adds_keys():
@@ -127,7 +127,7 @@ def test_a_run_is_named_without_a_key_and_a_problem_adds_keys():
         (Run, ["seeds={a: 1}"], ["seeds={a: 1} is not accepted"]),
         (Run, ["data.rot=x"], ["unknown key 'data.rot'", "Did you mean 'data.root'?"]),
         (Run, ["method.pcd.tau=1"], ["unknown key 'method.pcd.tau'", "methods.A.SETTING=V"]),
-        (Verify, ["sample=-1"], ["sample=-1 is not accepted; sample takes a whole number from 0 up to 1000"]),
+        (Verify, ["seed=-1"], ["seed=-1 is not accepted; seed takes a whole number from 0"]),
     ],
 )
 def test_mistakes_name_what_is_accepted(command, line, words):

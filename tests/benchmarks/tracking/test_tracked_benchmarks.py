@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 TRACKED = ROOT / "benchmarks" / "tracked"
-LAYERS = {"solvers", "step", "data", "runner", "store", "site"}
+LAYERS = {"solvers", "step", "own_loop", "data", "runner", "store", "site"}
 
 
 def run(*command: str | Path, folder: Path) -> str:

@@ -45,7 +45,9 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
     if not len(results.table):
         console.print(f"{results.suite.name}: no results yet")
         return
-    shown = {name for name, method in results.methods.items() if not methods or method in methods}
+    hidden = {
+        word for name, method in results.methods.items() if methods and method not in methods for word in (name, method)
+    }
     print_heading(console, results.suite.title, results.suite.name, results.profile)
     failed = f", {results.failed} of them failed" if results.failed else ""
     console.print(f"{len(results.table)} of {results.planned} planned runs are stored{failed}")
@@ -53,20 +55,20 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
         console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")
         return
     overall = _best_first(_narrowed(methods_sheet(results)))
-    print_sheet(console, _rows_of(_with_places(overall) if methods else overall, shown), intervals=True)
+    print_sheet(console, _rows_of(_with_places(overall) if methods else overall, hidden), intervals=True)
     console.print(Text(LEGEND, style="dim"))
     if any(len(named) > 1 for named in results.all_volumes.values()):
         for sheet in hypervolume_sheets(results):
-            print_sheet(console, _rows_of(_arrow_once(_best_first(sheet)), shown))
+            print_sheet(console, _rows_of(_arrow_once(_best_first(sheet)), hidden))
     chosen = [sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-")]
     for sheet in chosen:
-        print_sheet(console, _rows_of(_best_first(sheet), shown))
+        print_sheet(console, _rows_of(_best_first(sheet), hidden))
     for sentence in selection_policy(results) if chosen else ():
         console.print(Text(sentence, style="dim"))
     if any(cell.strong for sheet in chosen for row in sheet.rows for cell in row):
         console.print(Text("* the best, and all that the seeds cannot tell from it", style="dim"))
     for sheet in pivot_sheets(results):
-        print_sheet(console, _rows_of(_best_first(sheet), shown))
+        print_sheet(console, _rows_of(_best_first(sheet), hidden))
     if methods:
         return
     if results.published:
@@ -169,11 +171,10 @@ def _with_places(sheet: Sheet) -> Sheet:
     return replace(sheet, header=(sheet.header[0], "place", *sheet.header[1:]), rows=rows)
 
 
-def _rows_of(sheet: Sheet, contenders: Collection[str]) -> Sheet:
-    """Leave out the rows of other contenders; a sheet with other rows than methods stays whole."""
-    if sheet.header[0] not in ("method", "contender"):
-        return sheet
-    return replace(sheet, rows=tuple(row for row in sheet.rows if row[0].text in contenders))
+def _rows_of(sheet: Sheet, hidden: Collection[str]) -> Sheet:
+    """Leave out the rows of contenders that are not asked for, with and without their settings; all others stay."""
+    rows = (row for row in sheet.rows if not {row[0].text, row[0].text.partition("(")[0]} & set(hidden))
+    return replace(sheet, rows=tuple(rows))
 
 
 def _read(text: str) -> float | None:

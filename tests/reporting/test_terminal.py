@@ -1,11 +1,12 @@
 """Tables on the terminal: best first where it is known which way is better, with a legend, texts taken as they are."""
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
 from mobench.reporting.sheet import Cell, Sheet
-from mobench.reporting.terminal import _best_first, print_sheet
+from mobench.reporting.terminal import _best_first, _rows_of, print_sheet
 
 
 def sheet(header, rows, title="Numbers"):
@@ -27,6 +28,17 @@ def test_a_table_of_one_metric_is_sorted_by_its_mean_and_one_without_direction_s
     header = ("method", "k=2", "k=3")
     assert first_column(_best_first(sheet(header, rows, "norms ↓"))) == ["b", "c", "a"]
     assert first_column(_best_first(sheet(header, rows, "x at the end"))) == ["a", "b", "c"]
+
+
+def test_rows_that_are_no_contenders_stay_below_the_best():
+    table = replace(sheet(("method", "HV ↑"), [("a", "1"), ("b", "2"), ("nsga-2", "3")]), below=1)
+    assert first_column(_best_first(table)) == ["b", "a", "nsga-2"]
+
+
+def test_only_contenders_that_are_not_asked_for_are_left_out():
+    table = sheet(("method", "x"), [("pcd(tau=0.1)", "1"), ("ws", "2"), ("ws(weight=0.5)", "3"), ("nsga-2", "4")])
+    assert first_column(_rows_of(table, set())) == ["pcd(tau=0.1)", "ws", "ws(weight=0.5)", "nsga-2"]
+    assert first_column(_rows_of(table, {"ws"})) == ["pcd(tau=0.1)", "nsga-2"]
 
 
 def test_text_of_others_is_printed_as_it_stands():

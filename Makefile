@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo site test peers lint browser clean
+.PHONY: demo site test faults peers lint browser clean
 
 demo: $(VENV)/installed           ## install, train and prune a small network by every method of the suite, print the tables
 	$(BIN)/mobench run suite=compression
@@ -16,6 +16,9 @@ test: $(VENV)/tested              ## install with everything the tests need, and
 	$(MAKE) --no-print-directory lint
 	-$(MAKE) --no-print-directory browser
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered tests
+
+faults: $(VENV)/tested            ## kill drivers and workers of two suites 200 times, and compare with undisturbed runs
+	$(BIN)/python -m pytest -s -m faults tests/faults
 
 peers: $(VENV)/peers              ## compare with other libraries; size=quick|default|all only=PARTS out=DIR data.root=DIR
 	$(BIN)/python -m benchmarks.peers $(foreach key,size only out data.root,$(if $($(key)),$(key)=$($(key))))

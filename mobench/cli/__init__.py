@@ -14,7 +14,7 @@ UNUSABLE = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code: 2 for a mistake in the input, 130 after Ctrl-C."""
+    """Run the command line and return the exit code: 2 for a mistake in the input, 130 after Ctrl-C and the like."""
     from mobench.errors import UserError
 
     interrupted = False
@@ -24,8 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         interrupted = True
         raise KeyboardInterrupt
 
-    if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, note)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if arguments is None and signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):
+            signal.signal(number, note)
     try:
         return _run([*(sys.argv[1:] if arguments is None else arguments)])
     except UserError as error:

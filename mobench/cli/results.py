@@ -131,11 +131,15 @@ def _print_tables(suites: Iterable[SuiteResults], methods: Collection[str]) -> i
 
 def _print_failed(table: pd.DataFrame) -> int:
     from rich.console import Console
+    from rich.text import Text
+
+    from mobench.core.plain_text import last_line, plain
 
     console = Console(highlight=False, soft_wrap=True)
     for row in table.to_dict("records"):
-        reason = str(row["error"]).strip().rpartition("\n")[2]
-        console.print(f"{row['id'][:12]}  {row['problem_label']}  {row['method_label']}  seed {row['seed']}: {reason}")
+        reason = last_line(str(row["error"]))
+        line = f"{row['id'][:12]}  {row['problem_label']}  {row['method_label']}  seed {row['seed']}: {reason}"
+        console.print(Text(plain(line)))
     console.print(f"{len(table)} failed runs; `mobench show RUN` prints the whole traceback")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import signal
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command, names
 from mobench.cli.suite_check import refuse_mistakes
+from mobench.core.plain_text import plain
 from mobench.core.resources import Resources
 from mobench.core.settings import choice, flag, integer, real, size, text
 from mobench.errors import StorageError, UserError
@@ -168,12 +170,13 @@ def _print_remarks(suites: Sequence[Suite]) -> None:
 
 
 def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, followers: Followers) -> int:
-    from mobench.core.registry import load_plugins
+    from rich.text import Text
+
     from mobench.reporting.lasting_console import lasting_console
-    from mobench.reporting.terminal import print_results
     from mobench.running.executor import execute as execute_groups
+    from mobench.running.guarded_call import call_in_worker
+    from mobench.running.planned_work import has_foreign_code, silent
     from mobench.running.progress import Progress
-    from mobench.scoring.suite_results import SuiteResults
     from mobench.store.folder import Store
 
     console = lasting_console()
@@ -221,27 +224,57 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, fo
         again = shlex.join(["mobench", "run", *asked.line])
         console.print(f"Interrupted. What is done is kept. To go on: {again}", soft_wrap=True)
         return 130
-    load_plugins(request.plugins)  # what they declare stands in the tables
-    warn = partial(_warn, console)
-    failed = 0
-    for plan in plans:
-        results = SuiteResults.read(
-            plan.suite,
-            partial(store.records, [spec.id for spec in plan.specs], on_damage=warn),
-            planned=len(plan.specs),
-            differs=plan.differs,
-        )
-        print_results(console, results)
-        failed += results.failed
+    if executor.in_this_process or not has_foreign_code(request.plugins):
+        failed = print_tables(silent, console, request, plans)
+    else:
+        look = (console.width, console.color_system if console.is_terminal else None)
+        tables, failed = call_in_worker("mobench.cli.run:tables_as_text", request, plans, *look)
+        console.print(Text.from_ansi(tables), no_wrap=True, overflow="ignore", crop=False)
     if failed:
         console.print(f"{failed} of {len(specs)} runs failed: `mobench results results={root} --failed` says why")
     console.print(f"Records are in {root}; `mobench results`, `show` and `report` read them.")
     return 1 if failed else 0
 
 
+def print_tables(note: Note, console: Console, request: Request, plans: Sequence[Plan]) -> int:
+    """Print what suites report of their results, and return how many runs failed."""
+    from mobench.reporting.terminal import print_results
+    from mobench.running.planned_work import load_noting
+    from mobench.scoring.suite_results import SuiteResults
+    from mobench.store.folder import Store
+
+    try:
+        load_noting(note, request.plugins)  # what they declare stands in the tables
+    except UserError as error:
+        _warn(console, error)
+    note("scoring the results", limited=False)
+    store, failed = Store(request.root), 0
+    for plan in plans:
+        ids = [spec.id for spec in plan.specs]
+        read = partial(store.records, ids, on_damage=partial(_warn, console))
+        results = SuiteResults.read(plan.suite, read, planned=len(ids), differs=plan.differs)
+        print_results(console, results)
+        failed += results.failed
+    return failed
+
+
+def tables_as_text(
+    note: Note, request: Request, plans: Sequence[Plan], width: int, colors: str | None
+) -> tuple[str, int]:
+    """Do as `print_tables` for a terminal elsewhere: foreign code takes part, and this is another process."""
+    from rich.console import Console
+
+    sheet = io.StringIO()
+    console = Console(file=sheet, width=width, color_system=colors, force_terminal=colors is not None, highlight=False)  # type: ignore[arg-type]
+    failed = print_tables(note, console, request, plans)
+    return sheet.getvalue(), failed
+
+
 def _warn(console: Console, damage: UserError | str) -> None:
     """Report a damaged record; its run is done again."""
-    console.print(f"warning: {damage}", style="yellow", soft_wrap=True)
+    from rich.text import Text
+
+    console.print(Text(plain(f"warning: {damage}"), style="yellow"), soft_wrap=True)
 
 
 def _spell_hours(hours: float) -> str:

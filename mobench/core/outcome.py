@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
+from mobench.core.plain_text import last_line, readable
+
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 """A finite number; neither a text that looks like one nor true or false."""
 Count = Annotated[int, Strict(), Field(ge=0, le=2**53)]
@@ -38,10 +40,9 @@ class Outcome:
     @classmethod
     def failure(cls, error: str, seconds: float) -> Outcome:
         """Return the outcome of a run that gave nothing but an error."""
-        return cls("failed", error=error, timings={"seconds": seconds})
+        return cls("failed", error=readable(error), timings={"seconds": seconds})
 
     @property
     def reason(self) -> str:
         """The last line of the error: what went wrong, without the way there."""
-        lines = (self.error or "").strip().splitlines()
-        return lines[-1].strip() if lines else ""
+        return last_line(self.error or "")

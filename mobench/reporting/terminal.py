@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mobench.core.plain_text import plain, readable
 from mobench.reporting.sheet import Cell, Sheet, number
 from mobench.reporting.sheets import (
     claims_sheet,
@@ -86,16 +87,16 @@ def print_sheet(console: Console, sheet: Sheet, *, intervals: bool = False, note
     for row in sheet.rows:
         texts = [cell.full if intervals else cell.text for cell in row]
         marks = [("*" if cell.strong else " ") if starred and place else "" for place, cell in enumerate(row)]
-        table.add_row(*(Text(text + mark) for text, mark in zip(texts, marks, strict=True)))
+        table.add_row(*(Text(plain(text) + mark) for text, mark in zip(texts, marks, strict=True)))
     console.print(table)
     for note in sheet.notes if notes else ():
-        console.print(Text(note, style="dim"))
+        console.print(Text(plain(note), style="dim"))
 
 
 def print_heading(console: Console, title: str, suite: str, profile: str) -> None:
     """Print a suite's title, name and profile."""
     console.print()
-    console.print(Text(f"{title} ({suite}, profile {profile})", style="bold underline"))
+    console.print(Text(plain(f"{title} ({suite}, profile {profile})"), style="bold underline"))
 
 
 def print_plan(console: Console, plan: Plan, pending: int, duration: str) -> None:
@@ -131,10 +132,10 @@ def print_record(console: Console, record: RunRecord) -> None:
     for section, entries in sections.items():
         table.add_row(Text(section, style="bold"), "")
         for name, value in entries.items():
-            table.add_row(Text(f"  {name}"), Text(number(value)))
+            table.add_row(Text(plain(f"  {name}")), Text(plain(number(value))))
     console.print(table)
     if outcome.error:
-        console.print(Text(outcome.error))
+        console.print(Text(readable(outcome.error)))
 
 
 def _best_first(sheet: Sheet) -> Sheet:
@@ -193,12 +194,12 @@ def _narrowed(sheet: Sheet) -> Sheet:
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(
-        title=Text(title, style="bold") if title else None,
+        title=Text(plain(title), style="bold") if title else None,
         title_justify="left",
         box=None,
         pad_edge=False,
         header_style="dim",
     )
     for index, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(Text(plain(column)), justify="left" if index == 0 else "right", overflow="fold")
     return table

@@ -137,6 +137,8 @@ class _Execution:
         """What other drivers are doing, with its weight."""
         self.look_again = 0.0
         self.busy: dict[tuple[str, ...], _Attempt] = {}
+        self.killed = False
+        """Whether a process may have died while it wrote a file."""
         for index, group in enumerate(groups):
             work = 1.0 if weights is None else weights[index] / len(group)
             self.push(_Attempt(self.job(tuple(group)), work), 0.0 if weights is None else weights[index])
@@ -168,6 +170,8 @@ class _Execution:
             self.wind_down(executor)
         finally:
             executor.close()
+        if self.killed or self.interruption.insisted:
+            _clean(self.store)
         self.check_folder()
 
     def fill(self, executor: Executor) -> None:
@@ -231,7 +235,10 @@ class _Execution:
         for job, result in executor.poll(POLL_SECONDS):
             attempt = self.busy.pop(_key(job))
             if isinstance(result, Broken):
-                raise StorageError(result.reason)
+                if not job.foreign:
+                    raise StorageError(result.reason)
+                self.store.check_writable()
+                result = Lost(result.reason)  # only its own process could not write
             if isinstance(result, Halted):
                 self.begin_again(attempt, "")
             else:
@@ -241,6 +248,7 @@ class _Execution:
         """Count what is finished; queue again or record as failed what is lost."""
         specs = {spec.id: spec for spec in attempt.job.specs}
         if isinstance(result, Lost):
+            self.killed = True
             stored = [id_ for id_ in specs if self.store.stamp(id_) != self.stamps[id_]]
             records = self.store.records(stored)
             summaries = [Summary(record.id, record.outcome.status, record.outcome.reason) for record in records]
@@ -349,6 +357,13 @@ def _prepare_folder(store: Store) -> None:
     """Create the results folder, since one that is missing later was deleted, and clean up after killed drivers."""
     try:
         store.root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError.of(store.root, error) from error
+    _clean(store)
+
+
+def _clean(store: Store) -> None:
+    try:
         store.sweep()
     except OSError as error:
         raise StorageError.of(store.root, error) from error

@@ -10,10 +10,13 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver, resource_tracker, util
 
 MARK = "MOBENCH_FORK_SERVER"
-"""The environment variable that tells `preload` that it is loaded by this server."""
+"""The environment variable that tells `preload` that it is loaded by this server: the folder of the server's socket.
+
+A driver that is killed cannot remove that folder; its server does so when it ends.
+"""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 context = multiprocessing.get_context("forkserver")
@@ -26,7 +29,7 @@ def start() -> None:
     context.set_forkserver_preload(["mobench.running.preload"])
     # The tracker unblocks signals when it starts; it has to be there before the server is shielded.
     resource_tracker.ensure_running()
-    with _environment({**_ONE_THREAD, MARK: "1"}), _shielded():
+    with _environment({**_ONE_THREAD, MARK: util.get_temp_dir()}), _shielded():
         forkserver.ensure_running()
 
 

@@ -5,6 +5,7 @@ import gc
 import importlib
 import os
 import pkgutil
+import shutil
 import warnings
 
 import torch
@@ -24,9 +25,15 @@ for name in ("mobench.methods", "mobench.problems"):
 # A full collection takes 0.2 s with torch loaded. It may be due at any import: here once, not in every worker.
 gc.collect()
 
-if os.environ.get(MARK):
+
+def _leave_nothing(server: int, folder: str) -> None:
+    if os.getpid() == server:
+        kill_descendants(server)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if folder := os.environ.get(MARK):
     # What a worker leaves behind when it dies becomes a child of this process, and ends with it at the latest.
     adopt_orphans()
     warnings.filterwarnings("ignore", message="forkserver: waitpid returned unexpected pid")
-    server = os.getpid()
-    atexit.register(lambda: kill_descendants(server) if os.getpid() == server else None)
+    atexit.register(_leave_nothing, os.getpid(), folder)

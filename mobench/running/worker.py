@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from mobench.core.outcome import Outcome
+from mobench.core.plain_text import said_by
 from mobench.core.registry import file_digest
 from mobench.core.resources import resources
 from mobench.errors import StorageError
@@ -61,9 +62,9 @@ def perform(
     except BaseException as error:  # noqa: BLE001 - whatever a plugin raises costs its own runs alone
         trace = "".join(traceback.format_exception(error))
         if ran_out_of_memory(error):
-            return Lost(f"out of memory: {_last_line(error)}", trace, cause="memory")
+            return Lost(f"out of memory: {said_by(error)}", trace, cause="memory")
         if len(job.specs) > 1:
-            return Lost(_last_line(error), trace)
+            return Lost(said_by(error), trace)
         outcomes = [Outcome.failure(trace, time.perf_counter() - clock)]
     if os.getpid() != process:
         os._exit(0)  # a method has forked, and its child came this far: the runs are the parent's
@@ -127,10 +128,6 @@ def _take_note(job: Job) -> SharedProcess:
     _sources.update(map(file_digest, map(Path, job.plugins)))
     beside = tuple(methods) if len(job.specs) > 1 else ()
     return SharedProcess(beside, before, tuple(sorted(_sources)))
-
-
-def _last_line(error: BaseException) -> str:
-    return traceback.format_exception_only(error)[-1].strip()
 
 
 def _device_used(memory: PeakMemory) -> str:

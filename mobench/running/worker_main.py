@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import threadpoolctl  # type: ignore[import-untyped]
 
+from mobench.core.plain_text import said_by
 from mobench.core.registry import ignore_installed_packages, load_plugins, methods, problems
 from mobench.errors import UserError
 from mobench.running.job import Job, Lost, Result, Steps
@@ -98,7 +99,7 @@ def _do(job: Job, channel: Connection) -> Result | Raised:
     try:
         return perform(job, nullcontext(), on_steps=lambda steps: _report(steps, channel))
     except Exception as error:  # noqa: BLE001 - the scheduling process has to know, whatever it is
-        return Raised(traceback.format_exception_only(error)[-1].strip(), traceback.format_exc())
+        return Raised(said_by(error), traceback.format_exc())
 
 
 def _report(steps: Steps, channel: Connection) -> None:
@@ -115,7 +116,7 @@ def _call(call: Call, channel: Connection) -> Returned | Raised:
     except UserError as error:
         return Raised(str(error), users=True)
     except BaseException as error:  # noqa: BLE001 - whatever foreign code raises is said in one line
-        return Raised("raised " + traceback.format_exception_only(error)[-1].strip(), traceback.format_exc())
+        return Raised(f"raised {said_by(error)}", traceback.format_exc())
 
 
 def _settle_in(trace: int, variables: Mapping[str, str]) -> None:

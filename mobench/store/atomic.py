@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mobench.core.process_name import is_of_dead_process, process_name
+
 TEMPORARY = ".tmp"
 STALE_SECONDS = 3600.0
 """A temporary file lives for milliseconds; one this old was left behind by a killed process."""
@@ -62,7 +64,7 @@ def refresh(folder: Path) -> None:
 def _temporary(path: Path, content: bytes, *, sync: bool) -> Iterator[Path]:
     """Provide a hidden file with `content` beside `path`; it is gone afterwards."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{TEMPORARY}")
+    temporary = path.with_name(f".{path.name}.{process_name()}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         with temporary.open("xb") as file:
             file.write(content)
@@ -75,11 +77,11 @@ def _temporary(path: Path, content: bytes, *, sync: bool) -> Iterator[Path]:
 
 
 def remove_stale(files: Iterator[Path]) -> None:
-    """Delete those of the given files that have not been written to for `STALE_SECONDS`."""
+    """Delete those of the given files whose writer is dead, or that have not been written to for `STALE_SECONDS`."""
     oldest = time.time() - STALE_SECONDS
     for file in files:
         try:
-            if file.stat().st_mtime < oldest:
+            if is_of_dead_process(file.name) or file.stat().st_mtime < oldest:
                 file.unlink()
         except FileNotFoundError:  # another process cleans up as well
             continue

@@ -20,13 +20,15 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
 from mobench.core.outcome import Status
+from mobench.core.process_name import process_name
 from mobench.core.spec import RunSpec
-from mobench.errors import UserError, unknown
+from mobench.errors import StorageError, UserError, unknown
 from mobench.store import driver_status, lease
 from mobench.store.atomic import TEMPORARY, refresh, remove_stale, rename_once, write_atomically, write_once
 from mobench.store.record import NewerSchemaError, RunRecord
@@ -44,6 +46,9 @@ SYNC_AFTER_SECONDS = 1.0
 A record that costs less to compute than to sync may be lost or cut in a power failure, never when
 a process is killed; a cut record is reported and its run repeated.
 """
+
+PROBE_BYTES = 1 << 20
+"""What has to fit into a folder that can be written."""
 
 DAMAGED = ".damaged"
 """The ending of files that were set aside."""
@@ -213,7 +218,7 @@ class Store:
         sync = (record.outcome.timings.get("seconds") or 0.0) > SYNC_AFTER_SECONDS
         if replaces is None:
             return write_once(path, content, sync=sync)
-        old = path.with_name(f".{record.id}.{secrets.token_hex(4)}{TEMPORARY}")
+        old = path.with_name(f".{record.id}.{process_name()}.{secrets.token_hex(4)}{TEMPORARY}")
         try:
             path.rename(old)
         except FileNotFoundError:
@@ -264,11 +269,24 @@ class Store:
             found = [entry for entry in found if entry.profile == profile]
         return found
 
+    def check_writable(self) -> None:
+        """Raise `StorageError` unless a file can be written here."""
+        probe = self.root / f".{process_name()}{TEMPORARY}"
+        try:
+            probe.write_bytes(bytes(PROBE_BYTES))
+        except OSError as error:
+            raise StorageError.of(self.root, error) from error
+        finally:
+            with suppress(OSError):
+                probe.unlink(missing_ok=True)
+
     def sweep(self) -> None:
-        """Delete what killed processes left behind: old temporary files, checkpoints of finished runs."""
+        """Delete what killed processes left behind: their unfinished files, checkpoints of finished runs."""
         checkpoints = self.root / "checkpoints"
         lease.sweep(self.root, self.has)
         driver_status.sweep(self.root)
+        remove_stale(self.root.glob(f".*{TEMPORARY}"))
+        remove_stale((self.root / "index").glob(f".*{TEMPORARY}"))
         remove_stale(self._runs.glob(f"*/.*{TEMPORARY}"))
         remove_stale((self.root / "artifacts").glob(f"*/.*{TEMPORARY}"))
         remove_stale(self._manifests.glob(f".*{TEMPORARY}"))

@@ -33,6 +33,7 @@ from typing import Self
 
 import psutil
 
+from mobench.core.process_name import machine
 from mobench.store.atomic import NO_LINKS, STALE_SECONDS, refresh, write_atomically
 
 LEASE_SECONDS = 60.0
@@ -70,7 +71,7 @@ class Owner:
         return cls(
             owner=f"{platform.node() or 'host'}-{process.pid}-{secrets.token_hex(4)}",
             host=platform.node(),
-            machine=_machine(),
+            machine=machine(),
             pid=process.pid,
             started=process.create_time(),
             user=_user(),
@@ -82,7 +83,7 @@ class Owner:
         """Whether it is certain, without waiting, that this driver does nothing any more."""
         if self.heartbeat == 0.0:
             return True
-        if self.machine != _machine():
+        if self.machine != machine():
             return False
         try:
             process = psutil.Process(self.pid)
@@ -286,16 +287,6 @@ def _names(folder: Path) -> list[str]:
         return sorted(path.name for path in folder.iterdir())
     except FileNotFoundError:
         return []
-
-
-@cache
-def _machine() -> str:
-    """Return what two processes share whose process ids mean the same."""
-    parts = [platform.node()]
-    with suppress(OSError):  # elsewhere than on Linux the name has to do
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
-        parts.append(str(Path("/proc/self/ns/pid").readlink()))
-    return " ".join(parts)
 
 
 @cache

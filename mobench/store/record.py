@@ -12,6 +12,7 @@ import orjson
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mobench.core.outcome import Count, Outcome
+from mobench.core.plain_text import readable
 from mobench.core.spec import FORMAT, RunSpec, settings_from_json
 from mobench.store.validation import complaint, given
 
@@ -74,7 +75,8 @@ def settled(outcome: Outcome) -> Outcome:
     """Return `outcome` in a form that can be stored as strict JSON.
 
     A metric that is not a finite number, or a value that a record cannot hold, makes the run a failed
-    one, with a sentence that names it. Non-finite numbers in curves, diagnostics and timings become null.
+    one, with a sentence that names it. Non-finite numbers in curves, diagnostics and timings become null. What an error
+    says is kept `readable`.
     """
     bad = {name: value for name, value in outcome.metrics.items() if not _is_finite_number(value)}
     complaints = [f"the metric '{name}' is {value!r}, not a finite number" for name, value in bad.items()]
@@ -87,10 +89,11 @@ def settled(outcome: Outcome) -> Outcome:
             reason = complaint(error) if isinstance(error, ValidationError) else error
             complaints.append(f"the {name} of this run cannot be stored: {reason}")
             kept[name] = {}
-    stored = replace(outcome, metrics=metrics, artifact={}, **kept)
+    said = None if outcome.error is None else readable(outcome.error)
+    stored = replace(outcome, metrics=metrics, artifact={}, error=said, **kept)
     if not complaints:
         return stored
-    parts = [outcome.error, "Refused: " + "; ".join(complaints)]
+    parts = [said, "Refused: " + readable("; ".join(complaints))]
     return replace(stored, status="failed", error="\n".join(part for part in parts if part))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from mobench.core.process_name import process_name
 from mobench.errors import MethodError, StorageError
 
 _ARRAY = "__ndarray__"
@@ -41,7 +42,7 @@ def save_checkpoint(path: Path, state: dict[str, Any], *, verify: bool = False) 
             f"arrays, lists and dicts of these: {reason}"
         ) from error
     content = buffer.getbuffer()
-    partial = path.with_suffix(f".{os.getpid()}.part")
+    partial = path.with_suffix(f".{process_name()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:

@@ -139,6 +139,7 @@ class Slot:
 
     def result(self) -> Result | None:
         """Return what came of the job, None while it goes on."""
+        from mobench.running.job import Lost
         from mobench.running.worker_main import Raised
         from mobench.running.worker_process import Death
 
@@ -148,6 +149,8 @@ class Slot:
             self._told = self._worker.steps
             if self._told is not None:
                 self._on_steps(self.job, self._told)
+        if isinstance(answer, Raised) and self.job.foreign:  # it changed what stores its result
+            answer = Lost(answer.sentence, answer.trace)
         if isinstance(answer, Raised):
             raise RuntimeError(f"a worker process failed outside of training:\n{answer.trace}")
         if isinstance(answer, Death):

@@ -1,0 +1,131 @@
+"""Kill drivers and workers of a real run at random instants, until it is finished; `python -m tests.faults.kills`.
+
+The results have to be those of an undisturbed run, bit for bit, and nothing may be left over.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mobench.store.folder import Store
+from tests.faults.processes import leftovers, living, marked, mobench, wait_until, workers
+
+LONGEST_LIFE = 1.5
+"""A kill comes at most so many seconds after there are workers, one of four at most so long after the kill before."""
+SUITES = {"escape": ("suite=escape", "seeds=1", "problems.double-well.k=3"), "digits": ("suite=digits.yaml",)}
+DIGITS = """
+title: A few networks on digits
+problems: {two-digits@1: {}}
+methods: {pcd: {}, moco: {}, graddrop: {}, famo: {}}
+seeds: 2
+training: {optimizer: adam, lr: 0.003, epochs: 1}
+metrics: [loss/left]
+"""
+
+
+def compared(root: Path) -> dict[str, Any]:
+    """Return all of the stored runs that must not depend on what happened meanwhile."""
+    found = {}
+    for record in Store(root).records():
+        outcome = asdict(record.outcome)
+        steps = outcome.pop("timings")["steps"]
+        found[record.id] = {**outcome, "steps": steps}
+    return found
+
+
+class Killer:
+    """Starts drivers on one results folder and kills them, or one of their processes."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.chance = random.Random(seed)
+        self.kills = {"driver": 0, "worker": 0, "fork server": 0}
+
+    def run(self, suite: str, results: str, kills: int) -> None:
+        """Run a suite to its end; the first `kills` times something is killed."""
+        (self.folder / "digits.yaml").write_text(DIGITS)
+        left = kills
+        while True:
+            driver = self.start(suite, results)
+            while left and driver.poll() is None:
+                if self.chance.random() < 0.75:
+                    wait_until(lambda driver=driver: driver.poll() is not None or workers(driver.pid))
+                with suppress(subprocess.TimeoutExpired):
+                    driver.wait(self.chance.uniform(0.0, LONGEST_LIFE))
+                if driver.poll() is None and self.kill(driver):
+                    left -= 1
+            code = driver.wait(timeout=600)
+            if code == 0 and not left:
+                return
+            if code == 0:  # finished too soon: some runs have to be done again
+                self.forget_some(results)
+            elif code != -signal.SIGKILL:
+                raise AssertionError(f"exit code {code}: {(self.folder / 'log').read_text()[-2000:]}")
+
+    def start(self, suite: str, results: str) -> subprocess.Popen[bytes]:
+        words = (*SUITES[suite], f"results={results}", "jobs=2", "checkpoint_seconds=0.05", "--quiet")
+        with (self.folder / "log").open("ab") as log:
+            return mobench("run", *words, cwd=self.folder, env=marked(self.folder), stdout=log, stderr=log)
+
+    def kill(self, driver: subprocess.Popen[bytes]) -> bool:
+        """Kill the driver, its fork server or a worker; False where there was nothing to kill."""
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(driver.pid)
+            kind = self.chance.choice(["driver", "driver", "worker", "worker", "worker", "fork server"])
+            found = workers(driver.pid)
+            servers = list({worker.parent() for worker in found} - {None})
+            victims = {"driver": [process], "worker": found, "fork server": servers}[kind]
+            if victims:
+                self.chance.choice(victims).send_signal(signal.SIGKILL)
+                self.kills[kind] += 1
+                return True
+        return False
+
+    def forget_some(self, results: str) -> None:
+        """Delete records, so that there is something to do again."""
+        paths = sorted((self.folder / results / "runs").glob("*/*.json"))
+        for path in self.chance.sample(paths, max(1, len(paths) // 2)):
+            path.unlink()
+
+
+def leftover_files(root: Path) -> list[Path]:
+    """Return whatever a finished results folder should not hold."""
+    wanted = {"runs": "*/*.json", "manifests": "*.json", "artifacts": "*/*.pt", "index": "*.parquet"}
+    good = {path for name, pattern in wanted.items() for path in (root / name).glob(pattern)}
+    return [path for path in root.rglob("*") if path.is_file() and path not in good]
+
+
+def check(folder: Path, suite: str, kills: int, seed: int) -> dict[str, int]:
+    """Compare a run with kills with one without; return how often what was killed."""
+    killer = Killer(folder, seed)
+    killer.run(suite, f"{suite}-whole", 0)
+    killer.run(suite, f"{suite}-killed", kills)
+    whole, killed = compared(folder / f"{suite}-whole"), compared(folder / f"{suite}-killed")
+    assert whole and killed == whole, "the results differ from those of an undisturbed run"
+    wait_until(lambda: not living(folder))
+    left = [*leftover_files(folder / f"{suite}-killed"), *leftovers(folder)]
+    assert not left, f"left over: {left}"
+    return killer.kills
+
+
+def main(kills: int, seed: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="kills-") as name:
+        for suite in SUITES:
+            began = time.monotonic()
+            counts = check(Path(name), suite, kills // len(SUITES), seed)
+            print(f"{suite}: {counts}, {time.monotonic() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200, int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -1,0 +1,59 @@
+"""What is left of a program that ran in a session of its own, or was started with a mark in its environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+MARK = "MOBENCH_TEST_MARK"
+PATIENCE = 120.0
+
+
+def mobench(*arguments: object, cwd: Path, env: Mapping[str, str], **options: object) -> subprocess.Popen[bytes]:
+    """Start the real program; everything that comes of it carries `env`."""
+    command = [sys.executable, "-m", "mobench", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=cwd, env=dict(env), start_new_session=True, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def marked(folder: Path) -> dict[str, str]:
+    """Return an environment whose processes can be found again, with a temporary folder of its own."""
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    return {**os.environ, MARK: str(folder), "TMPDIR": str(scratch), "OMP_NUM_THREADS": "1"}
+
+
+def living(folder: Path) -> list[psutil.Process]:
+    """Return the processes that were started with this folder's mark, but those that merely wait to be reaped."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if process.environ().get(MARK) == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def leftovers(folder: Path) -> Sequence[Path]:
+    """Return what lies in the temporary folder, but what each user has there once: torch's cache and our lock files."""
+    lasting = ("torchinductor_", f"mobench-{os.getuid()}")
+    return [path for path in (folder / "scratch").iterdir() if not path.name.startswith(lasting)]
+
+
+def wait_until(happened: Callable[[], object], patience: float = PATIENCE) -> None:
+    end = time.monotonic() + patience
+    while not happened():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
+
+
+def workers(driver: int) -> list[psutil.Process]:
+    """Return the processes that a driver's fork server has forked."""
+    with suppress(psutil.NoSuchProcess):
+        return [one for one in psutil.Process(driver).children(recursive=True) if one.ppid() != driver]
+    return []

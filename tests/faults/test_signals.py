@@ -1,0 +1,153 @@
+"""Ctrl-C, SIGTERM, SIGHUP, a closed terminal and a reader that leaves, sent to the real program."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from mobench.store.folder import Store
+from tests.faults.processes import leftovers, living, marked, mobench, wait_until, workers
+
+SUITE = """
+title: Long runs
+problems: {double-well@1: {k: 3, dimension: 10}}
+methods: {mgda: {}, ws: {}}
+training: {optimizer: sgd, lr: 0.001, steps: 10_000_000}
+metrics: [primary_gradient_norm]
+"""
+RUN = ("run", "suite=long.yaml", "jobs=1", "checkpoint_seconds=0.05")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "long.yaml").write_text(SUITE)
+    yield tmp_path
+    for process in living(tmp_path):
+        process.kill()
+
+
+def is_training(folder: Path) -> bool:
+    return any((folder / "results" / "checkpoints").glob("*.pt"))
+
+
+def test_a_signal_saves_the_work_and_says_how_to_go_on(folder: Path) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = mobench(*RUN, cwd=folder, env=marked(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        wait_until(lambda driver=process.pid: is_training(folder) and workers(driver))
+        before = saved(folder)
+        process.send_signal(number)
+        said = process.communicate(timeout=120)[0].decode()
+        assert process.returncode == 130, said
+        assert (
+            "To go on: mobench run suite=long.yaml jobs=1 checkpoint_seconds=0.05" in said and "Traceback" not in said
+        )
+        assert saved(folder) != before and list(Store(folder / "results").records()) == []
+    wait_until(lambda: not living(folder))
+    assert leftovers(folder) == [] and not list((folder / "results").rglob("*.part"))
+
+
+def saved(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "results" / "checkpoints").glob("*.pt")}
+
+
+def on_a_terminal(folder: Path) -> tuple[int, int]:
+    """Start the program as a shell would, on a terminal of its own; return its process id and the terminal."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.environ.update(marked(folder))
+        os.execv(sys.executable, [sys.executable, "-m", "mobench", *RUN])
+    return child, terminal
+
+
+def test_a_closed_terminal_saves_the_work(folder: Path) -> None:
+    child, terminal = on_a_terminal(folder)
+    os.set_blocking(terminal, False)
+
+    def training() -> bool:
+        drain(terminal)
+        return is_training(folder)
+
+    wait_until(training)
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    wait_until(lambda: not living(folder))
+    assert is_training(folder) and leftovers(folder) == []
+
+
+def drain(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
+def test_ctrl_c_twice_on_a_terminal_stops_at_once(folder: Path) -> None:
+    child, terminal = on_a_terminal(folder)
+    os.set_blocking(terminal, False)
+    seen = bytearray()
+
+    def training() -> bool:
+        seen.extend(drain(terminal))
+        return is_training(folder)
+
+    wait_until(training)
+    os.write(terminal, b"\x03\x03")
+
+    def ended() -> bool:
+        try:
+            seen.extend(drain(terminal))
+        except OSError:  # the other end is closed
+            return True
+        return False
+
+    wait_until(ended)
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert b"To go on: mobench run" in seen and b"Traceback" not in seen
+    wait_until(lambda: not living(folder))
+    assert leftovers(folder) == []
+
+
+def test_a_signal_before_the_first_run_leaves_no_traceback(folder: Path) -> None:
+    moments = [(signal.SIGINT, 0), (signal.SIGINT, 1), (signal.SIGINT, 3), (signal.SIGTERM, 0), (signal.SIGHUP, 2)]
+    for number, moment in moments:
+        with (folder / "said").open("wb") as said:
+            process = mobench(*RUN, cwd=folder, env=marked(folder), stdout=said, stderr=said)
+        wait_until(lambda moment=moment, process=process: has_come_to(process.pid, moment))
+        process.send_signal(number)
+        code = process.wait(timeout=120)
+        text = (folder / "said").read_text()
+        assert code == 130 and "Traceback" not in text and "rror" not in text, (number, moment, code, text)
+        wait_until(lambda: not living(folder))
+        assert leftovers(folder) == []
+
+
+def has_come_to(driver: int, moment: int) -> bool:
+    """Say whether a driver has loaded numpy, or has started that many processes: a tracker, a fork server, a worker."""
+    try:
+        below = psutil.Process(driver).children(recursive=True)
+        if moment == 0:
+            return "numpy" in Path(f"/proc/{driver}/maps").read_text()
+        return len(below) >= moment
+    except (psutil.NoSuchProcess, FileNotFoundError):
+        raise AssertionError("the program has ended already") from None
+
+
+def test_a_reader_that_leaves_does_not_end_the_runs(folder: Path) -> None:
+    words = (*RUN, "training.steps=200", "seeds=3", "results=read")
+    command = " ".join([sys.executable, "-m", "mobench", *words])
+    shell = ["bash", "-c", f"set -o pipefail; {command} | head -1; echo code $?"]
+    done = subprocess.run(shell, cwd=folder, env=marked(folder), capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[0].startswith("6 runs: 0 stored, 6 to do") and "code 0" in done.stdout, done
+    assert len(list(Store(folder / "read").records())) == 6 and "Traceback" not in done.stderr

@@ -286,7 +286,8 @@ class Store:
         lease.sweep(self.root, self.has)
         driver_status.sweep(self.root)
         remove_stale(self.root.glob(f".*{TEMPORARY}"))
-        remove_stale((self.root / "index").glob(f".*{TEMPORARY}"))
+        for name in ("index", "status"):
+            remove_stale((self.root / name).glob(f".*{TEMPORARY}"))
         remove_stale(self._runs.glob(f"*/.*{TEMPORARY}"))
         remove_stale((self.root / "artifacts").glob(f"*/.*{TEMPORARY}"))
         remove_stale(self._manifests.glob(f".*{TEMPORARY}"))

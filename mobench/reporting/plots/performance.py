@@ -48,12 +48,14 @@ class PerformanceProfile(Plot):
         blocks = int(frame["blocks"].iloc[0])
         of = f"{count} contests of {suites} suites" if suites > 1 else f"{count} contests"
         figure, (axis,) = panels([f"{of}, {blocks} pairs of contest and seed"], width=5.2, height=3.4)
-        for place, (name, style) in enumerate(method_styles(frame["contender"]).items()):
+        styles = method_styles(frame["contender"])
+        spacing = min(0.035, 0.9 / len(styles))
+        for place, (name, style) in enumerate(styles.items()):
             steps = frame[(frame["contender"] == name) & (frame["ratio"] <= widest)].sort_values("ratio")
             x, y = [*steps["ratio"], widest], [*steps["mean"], steps["mean"].iloc[-1]]
             axis.step(x, y, where="post", color=style.color, linestyle=style.linestyle)
             # Profiles often end at the same height: their markers stand side by side, not on top of each other.
-            for at in (1.0, widest ** (1.0 - 0.035 * place)):
+            for at in (1.0, widest ** (1.0 - spacing * place)):
                 height = steps.loc[steps["ratio"] <= at, "mean"].iloc[-1]
                 axis.plot(
                     at, height, style.marker, color=style.color, markeredgecolor="white", markeredgewidth=0.5,

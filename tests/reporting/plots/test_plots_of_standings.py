@@ -60,6 +60,13 @@ def test_suites_weigh_the_same_in_a_profile():
     assert frame["suites"].unique().tolist() == [2]
 
 
+def test_a_profile_has_room_for_the_markers_of_forty_methods():
+    values = {f"method-{place}": [1.0 / (1 + place), 1.0] for place in range(40)}
+    figure = drawn(PROFILE, performance.frame_of([contest(values, instance="x"), contest(values, instance="y")]))
+    marked = [line.get_xydata()[0] for line in figure.axes[0].get_lines() if len(line.get_xydata()) == 1]
+    assert len(marked) == 2 * 40 and min(x for x, _ in marked) >= 1.0
+
+
 def test_nothing_to_rank_gives_no_plot():
     one = results(table(two_wells("x", {"pcd": 0.0, "ws": 2.5})), find_problem("two-wells")())
     assert draw_plots(["performance-profile", "critical-difference"], one) == []

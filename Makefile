@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
+<<<<<<< HEAD
 .PHONY: demo site test faults peers lint browser clean
+=======
+.PHONY: demo site test peers lint browser slurm clean
+>>>>>>> d40f33c (Run jobs on a Slurm cluster, and describe a lab's first hour with every executor)
 
 demo: $(VENV)/installed           ## install, train and prune a small network by every method of the suite, print the tables
 	$(BIN)/mobench run suite=compression
@@ -15,6 +19,7 @@ site: $(VENV)/installed           ## install, run the quick suites, build the le
 test: $(VENV)/tested              ## install with everything the tests need, and run all checks
 	$(MAKE) --no-print-directory lint
 	-$(MAKE) --no-print-directory browser
+	-$(MAKE) --no-print-directory slurm
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered tests
 
 faults: $(VENV)/tested            ## kill drivers and workers of two suites 200 times, and compare with undisturbed runs
@@ -52,6 +57,12 @@ browser: $(VENV)/tested
 	|| { [ "$$(id -u)" = 0 ] && $(INSTALL_CHROMIUM); } \
 	|| { sudo -n true 2> /dev/null && sudo sh -c '$(INSTALL_CHROMIUM)'; } \
 	|| $(BIN)/playwright install chromium
+
+# Slurm for the tests of its executor: what is installed, else the system's. Without it, and without root, they skip.
+slurm:
+	@{ [ "$$(id -u)" = 0 ] && tests/slurm/loopback.sh install; } \
+	|| { sudo -n true 2> /dev/null && sudo tests/slurm/loopback.sh install; } \
+	|| echo "Slurm cannot be installed here; its tests are skipped"
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

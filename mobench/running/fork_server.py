@@ -72,8 +72,9 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _shielded() -> Iterator[None]:
-    """Block the signals of terminals and of shutdowns: processes started meanwhile inherit that."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    """Block the signals of terminals, of shutdowns and of batch systems: processes started meanwhile inherit that."""
+    numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
     finally:

@@ -168,7 +168,7 @@ class Leases:
         try:
             os.link(self._file, path)
         except FileExistsError:  # another was faster, or a repeated network request found its own link
-            owner = _look(path)
+            owner = read_owner(path)
             return owner is not None and owner.owner == self._me.owner
         except OSError as error:
             if error.errno not in NO_LINKS:
@@ -220,7 +220,7 @@ def drivers(root: Path) -> Iterator[Owner]:
     """Yield the drivers that have a file in a results folder, dead or alive."""
     folder = root / "leases"
     for name in _names(folder):
-        if name.endswith(".driver") and (owner := _look(folder / name)) is not None:
+        if name.endswith(".driver") and (owner := read_owner(folder / name)) is not None:
             yield owner
 
 
@@ -239,7 +239,7 @@ def sweep(root: Path, has_record: Callable[[str], bool]) -> None:
     """
     folder = root / "leases"
     for name in _names(folder):
-        if name.endswith(".driver") and (owner := _look(folder / name)) is not None and owner.is_forgotten:
+        if name.endswith(".driver") and (owner := read_owner(folder / name)) is not None and owner.is_forgotten:
             (folder / name).unlink(missing_ok=True)
     for id_, owner in held(root):
         if owner.is_forgotten and has_record(id_):
@@ -250,7 +250,7 @@ def sweep(root: Path, has_record: Callable[[str], bool]) -> None:
 def _newest(folder: Path, id_: str) -> tuple[int, Owner] | None:
     """Return the highest generation of a run's lease and its owner."""
     generation, found = 1, None
-    while (owner := _look(folder / f"{id_}.{generation}")) is not None:
+    while (owner := read_owner(folder / f"{id_}.{generation}")) is not None:
         found = generation, owner
         generation += 1
     return found
@@ -262,7 +262,7 @@ def _generations(folder: Path, id_: str) -> list[Path]:
     return [folder / f"{id_}.{generation}" for generation in range(newest[0] if newest else 0, 0, -1)]
 
 
-def _look(path: Path) -> Owner | None:
+def read_owner(path: Path) -> Owner | None:
     """Read a lease; None where there is none. What cannot be read is somebody's who promised the usual time.
 
     Opening a file asks an NFS server for its present attributes; `stat` alone may answer from a cache.

@@ -16,11 +16,13 @@ from mobench.core.spec import RunSpec
 from mobench.store.folder import Store
 from mobench.training.loop import train_group
 from mobench.training.optimizer import Training
-from mobench.training.stopping import Stopped, request_stop
+from mobench.training.stopping import Stopped, request_stop, stop_requested
 from tests.running import trainers
 
 STUCK = "MOBENCH_TEST_STUCK"
 """The file in which a run that is stuck writes the processes above it."""
+WAITING = "MOBENCH_TEST_WAITING"
+"""The file in which a run that waits to be asked to stop writes the processes above it and its Slurm job."""
 
 
 def networks(count: int) -> list[RunSpec]:
@@ -38,15 +40,23 @@ def lockstep(count: int) -> list[RunSpec]:
 
 
 def train(group: Sequence[RunSpec], checkpoint: Path | None = None) -> Sequence[Outcome | None]:
-    """Train; the network with seed 0 saves its state and gets stuck, unless it goes on from that state."""
+    """Train; networks with seed 0 and 1 do not end unless they go on from their saved state.
+
+    The first saves its state and gets stuck, the second begins only when it is asked to stop.
+    """
     if group[0].problem == "toy@1":
         return trainers.train(group, checkpoint)
     assert checkpoint is not None
     file = os.environ.get(STUCK)
     if file and group[0].seed == 0 and len(group) == 1 and not checkpoint.exists():
         _save_after_one_step(group, checkpoint)
-        Path(file).write_text(" ".join(str(process.pid) for process in (psutil.Process(), *psutil.Process().parents())))
+        _write_place(file)
         time.sleep(1000)
+    file = os.environ.get(WAITING)
+    if file and group[0].seed == 1 and len(group) == 1 and not checkpoint.exists():
+        _write_place(file)
+        while not stop_requested():
+            time.sleep(0.02)
     return train_group(group, checkpoint)
 
 
@@ -56,6 +66,19 @@ def _save_after_one_step(group: Sequence[RunSpec], checkpoint: Path) -> None:
         train_group(group, checkpoint)
     except Stopped:
         request_stop(False)
+
+
+def _write_place(file: str) -> None:
+    above = [str(process.pid) for process in (psutil.Process(), *psutil.Process().parents())]
+    partial = Path(f"{file}.{os.getpid()}")
+    partial.write_text(" ".join([os.environ.get("SLURM_JOB_ID", "-"), *above]))
+    partial.rename(file)
+
+
+def place(file: Path) -> tuple[str, list[int]]:
+    """Return the Slurm job of a run that wrote where it is, and its process with those above it."""
+    job, *processes = file.read_text().split()
+    return job, list(map(int, processes))
 
 
 def numbers(store: Store) -> dict[str, Any]:

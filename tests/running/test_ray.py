@@ -112,7 +112,7 @@ def test_a_node_that_dies_costs_nothing(cluster, tmp_path: Path, monkeypatch: py
 
     def kill_the_node() -> None:
         wait_until(lambda: ray.checkpoint(networks[0].id).exists())
-        above = set(map(int, stuck.read_text().split()))
+        above = set(cluster_runs.place(stuck)[1])
         for node in [node for node in cluster.list_all_nodes() if node is not cluster.head_node]:
             if above & {process.process.pid for process in node.all_processes["raylet"]}:
                 cluster.remove_node(node, allow_graceful=False)
@@ -132,7 +132,7 @@ def test_a_node_that_dies_costs_nothing(cluster, tmp_path: Path, monkeypatch: py
     killer.join()
     assert (tally.done, tally.failed) == (7, 0)
     assert any(isinstance(event, Split) and event.again and "is gone" in event.reason for event in events)
-    assert not any(psutil.pid_exists(int(pid)) for pid in stuck.read_text().split()[:1])
+    assert not psutil.pid_exists(cluster_runs.place(stuck)[1][0])
 
     monkeypatch.delenv(STUCK)
     execute(groups, local, train=cluster_runs.train)

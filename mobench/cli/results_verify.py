@@ -53,7 +53,7 @@ class ResultsVerify(Command):
             print(f"{finding.kind}: {finding.path}: {finding.reason}")
         counts = report.counts
         print(f"{report.whole} whole records, {len(report.bad)} files that are none")
-        if report.bad:
+        if any(finding.kind != "packed" for finding in report.bad):
             done = "would be" if self.dry_run else "were"
             print(f"They {done} set aside: their names {'would end' if self.dry_run else 'end'} with .damaged")
         if counts["newer"]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mobench.store.atomic import write_atomically
 from mobench.store.columns import RunColumns
+from mobench.store.pack import State
 from mobench.store.record import RunRecord
 
 VERSION = b"1"
@@ -31,12 +32,18 @@ def read_columns(
     file: Path,
     paths: Sequence[tuple[str, str]],
     read: Callable[[Iterable[str]], Iterable[RunRecord]],
+    packed: Callable[[str], State | None] | None = None,
 ) -> RunColumns:
     """Return the columns of the runs whose (id, path of the record) are given, in that order, without missing ones.
 
-    `read` returns the records of ids that the index does not know.
+    `read` returns the records of ids that the index does not know; `packed` the state of the pack that a run without a
+    file of its own is in.
     """
     states = np.array([_state(path) for _, path in paths], dtype=np.int64).reshape(-1, 3)
+    if packed is not None:
+        for row in np.flatnonzero((states == _ABSENT).all(axis=1)).tolist():
+            if (state := packed(paths[row][0])) is not None:
+                states[row] = state.size, state.mtime_ns, state.ctime_ns
     indexed = _load(file)
     place = {} if indexed is None else {id_: row for row, id_ in enumerate(indexed["id"].to_pylist())}
     rows = np.array([place.get(id_, -1) for id_, _ in paths], dtype=np.int64)

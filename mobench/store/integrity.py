@@ -14,7 +14,7 @@ from mobench.errors import UserError
 from mobench.store.folder import DamagedRecordError, Store, read_regular
 from mobench.store.record import SCHEMA, NewerSchemaError, RunRecord
 
-Kind = Literal["truncated", "edited", "foreign", "newer", "older"]
+Kind = Literal["truncated", "edited", "foreign", "newer", "older", "packed"]
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Finding:
 
     path: Path
     kind: Kind
-    """`newer` and `older` are whole records of another schema; they stay where they are."""
+    """`newer` and `older` are whole records of another schema, `packed` is damage in a pack; these stay as they are."""
     reason: str
 
     @property
     def is_bad(self) -> bool:
-        """Whether the file is set aside."""
+        """Whether there is no whole record."""
         return self.kind not in ("newer", "older")
 
 
@@ -80,6 +80,14 @@ def verify(store: Store, *, set_aside: bool, migrate: bool = False) -> Report:
             store.set_aside(path)
         if finding is not None and finding.kind == "older" and migrate:
             store.save(store.load(path.stem))
+    for id_, pack in store.packed_files():
+        try:
+            store.whole_bytes(id_)
+        except DamagedRecordError as error:
+            report.findings.append(Finding(pack, "packed", f"run {id_[:12]}: {error}"))
+        else:
+            report.whole += 1
+            good.add(id_)
     report.missing = list(_missing(store, good))
     return report
 

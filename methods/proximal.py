@@ -45,7 +45,7 @@ class Proximal(Method):
         2014,
         "https://doi.org/10.1561/2400000003",
     )
-    look = Look("#3D7A8C", "#4F8C9E", "v")
+    look = Look("#1F5B51", "#266E62", "v")
     lacks: ClassVar = {
         "symmetric in all objectives": "the first objective is the primary",
         "no objective ascends": "the gradients of the secondaries are not looked at",

@@ -113,3 +113,12 @@ def test_no_name_is_cut_and_no_two_labels_overlap(count):
         assert figure.bbox.x0 <= box.x0
         assert box.x1 <= figure.bbox.x1
         assert not any(box.overlaps(other) for other in boxes[:index])
+
+
+def test_a_profile_of_many_methods_has_two_markers_of_each_inside_the_axis():
+    values = {f"method-{index}": [1.0 - 0.01 * index] for index in range(45)}
+    frame = performance.frame_of([contest(values), contest(values, instance="j")])
+    (axis,) = drawn(PROFILE, frame).axes
+    low, high = axis.get_xlim()
+    marks = [float(line.get_xdata()[0]) for line in axis.lines if line.get_marker() not in ("None", None, "")]
+    assert len(marks) == 90 and all(low <= at <= high for at in marks)

@@ -31,6 +31,17 @@ def _distance(x: torch.Tensor) -> torch.Tensor:
     return 1.0 + 9.0 / (x.shape[1] - 1) * x[:, 1:].sum(1)
 
 
+def _above_root_front(first: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    """Return f_1 and f_2 = g (1 − √(f_1/g)), of ZDT1 and 4."""
+    return torch.stack([first, g * (1.0 - (first / g).sqrt())], dim=1)
+
+
+def _root_front() -> Points:
+    """Return the front f_2 = 1 − √f_1."""
+    first = np.linspace(0.0, 1.0, POINTS)
+    return np.column_stack([first, 1.0 - np.sqrt(first)])
+
+
 @register
 class ZDT1(BoxProblem):
     """A convex front in the unit box.
@@ -51,11 +62,10 @@ class ZDT1(BoxProblem):
     @staticmethod
     def evaluate(x: torch.Tensor, k: int) -> torch.Tensor:
         first, g = x[:, 0], _distance(x)
-        return torch.stack([first, g * (1.0 - (first / g).sqrt())], dim=1)
+        return _above_root_front(first, g)
 
     def pareto_front(self, seed: int) -> Points:
-        first = np.linspace(0.0, 1.0, POINTS)
-        return np.column_stack([first, 1.0 - np.sqrt(first)])
+        return _root_front()
 
 
 @register
@@ -158,11 +168,10 @@ class ZDT4(BoxProblem):
     def evaluate(x: torch.Tensor, k: int) -> torch.Tensor:
         first, others = x[:, 0], x[:, 1:]
         g = 1.0 + (10.0 + others**2 - 10.0 * (4.0 * math.pi * others).cos()).sum(1)
-        return torch.stack([first, g * (1.0 - (first / g).sqrt())], dim=1)
+        return _above_root_front(first, g)
 
     def pareto_front(self, seed: int) -> Points:
-        first = np.linspace(0.0, 1.0, POINTS)
-        return np.column_stack([first, 1.0 - np.sqrt(first)])
+        return _root_front()
 
 
 @register

@@ -5,24 +5,13 @@ Stages of 3, 4, 6, 3 basic blocks with 64, 128, 256, 512 channels (He et al., 20
 
 from __future__ import annotations
 
-from typing import cast
-
 from torch import nn
-from torchvision.models import ResNet
-from torchvision.models.resnet import BasicBlock
 
-INPUT_SHAPE = (3, 32, 32)
+from ..resnets import INPUT_SHAPE, penalises, small_image_resnet
+
+__all__ = ["INPUT_SHAPE", "network", "penalises"]
 
 
 def network(classes: int) -> nn.Module:
-    """Return the network with torchvision's initialisation; the new stem follows the same rule."""
-    model = ResNet(BasicBlock, [3, 4, 6, 3], num_classes=classes)
-    model.conv1 = nn.Conv2d(3, 64, kernel_size=3, padding=1, bias=False)
-    nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
-    model.maxpool = nn.Identity()
-    return cast(nn.Module, model)
-
-
-def penalises(path: str, convolution: nn.Conv2d) -> bool:
-    """Every convolution but the 1×1 shortcuts."""
-    return ".downsample." not in path
+    """Return the network with its initial weights."""
+    return small_image_resnet((3, 4, 6, 3), classes)

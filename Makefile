@@ -3,11 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-<<<<<<< HEAD
-.PHONY: demo site test faults peers lint browser clean
-=======
-.PHONY: demo site test peers lint browser slurm clean
->>>>>>> d40f33c (Run jobs on a Slurm cluster, and describe a lab's first hour with every executor)
+.PHONY: demo site test faults peers lint browser slurm clean
 
 demo: $(VENV)/installed           ## install, train and prune a small network by every method of the suite, print the tables
 	$(BIN)/mobench run suite=compression

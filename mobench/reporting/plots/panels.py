@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ACROSS = 4
 """How many panels stand side by side."""
 LAW_COLOR = "#555555"
+ENTRY_HEIGHT = 0.2
+"""Inches that an entry of a legend takes; what would not fit below each other stands in columns."""
 
 
 def plain(text: str) -> str:
@@ -66,8 +68,9 @@ def add_legend(figure: Figure, frame: pd.DataFrame, law: str = "") -> None:
     if law:
         handles.append(Line2D([], [], color=LAW_COLOR, linestyle="--", label=plain(law)))
     longest = max(len(str(handle.get_label())) for handle in handles)
-    figure.set_figwidth(figure.get_figwidth() + 0.6 + 0.085 * longest)
-    figure.legend(handles=handles, loc="outside right upper")
+    columns = math.ceil(len(handles) * ENTRY_HEIGHT / figure.get_figheight())
+    figure.set_figwidth(figure.get_figwidth() + columns * (0.6 + 0.085 * longest))
+    figure.legend(handles=handles, loc="outside right upper", ncols=columns)
 
 
 def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Look]) -> None:

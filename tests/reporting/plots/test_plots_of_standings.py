@@ -65,6 +65,8 @@ def test_a_profile_has_room_for_the_markers_of_forty_methods():
     figure = drawn(PROFILE, performance.frame_of([contest(values, instance="x"), contest(values, instance="y")]))
     marked = [line.get_xydata()[0] for line in figure.axes[0].get_lines() if len(line.get_xydata()) == 1]
     assert len(marked) == 2 * 40 and min(x for x, _ in marked) >= 1.0
+    box = figure.legends[0].get_window_extent()
+    assert box.y0 >= 0.0 and box.x1 <= figure.bbox.x1, "the legend stands inside the picture"
 
 
 def test_nothing_to_rank_gives_no_plot():

@@ -15,8 +15,9 @@ from pkgutil import iter_modules
 from typing import Any, ClassVar, Self
 
 from mobench.cli.project_file import PER_RUN, project_defaults
+from mobench.core.plain_text import plain
 from mobench.core.settings import Configurable, Setting, text
-from mobench.errors import UserError, unknown
+from mobench.errors import UserError, spelled, unknown
 from mobench.planning.overrides import read_value
 
 
@@ -83,6 +84,8 @@ class Command(Configurable, ABC):
         others: dict[str, str] = {}
         for argument in typed_line:
             key, equals, typed = argument.partition("=")
+            if plain(argument) != argument:
+                raise UserError(f"{spelled(plain(argument))} has unseen characters")
             if argument.startswith("--"):
                 key, typed = cls._flag(argument), "true"
             elif not equals or (cls.words and key not in keys and Path(argument).is_file()):

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from mobench.core.settings import Setting
-from mobench.errors import UserError
+from mobench.errors import UserError, spelled
 from mobench.planning.yaml_text import read_yaml
 
 
@@ -23,7 +23,9 @@ def read_value(key: str, setting: Setting | None, given: Any) -> Any:
     try:
         return read_yaml(given)
     except yaml.YAMLError:
-        raise UserError(f"{key}={given} cannot be read; give a number, a word, or a list like [0.1,0.2]") from None
+        raise UserError(
+            f"{key}={spelled(given)} cannot be read; give a number, a word, or a list like [0.1,0.2]"
+        ) from None
 
 
 def section(overrides: Mapping[str, Any], name: str) -> dict[str, Any]:

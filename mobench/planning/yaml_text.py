@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
-from mobench.errors import UserError
+from mobench.core.plain_text import plain
+from mobench.errors import UserError, spelled
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = tuple(_TAG + kind for kind in ("null", "bool", "int", "float", "str", "seq", "map"))
@@ -32,9 +33,12 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep=True)  # deep: what contains itself is refused
+            value = super().construct_object(node, deep=True)  # deep: what contains itself is refused
         except ValueError:
             raise ConstructorError(None, None, "this value cannot be read", node.start_mark) from None
+        if isinstance(value, str) and plain(value) != value:
+            raise ConstructorError(None, None, f"unseen characters in '{spelled(plain(value))}'", node.start_mark)
+        return value
 
 
 _Loader.yaml_implicit_resolvers = {

@@ -13,7 +13,7 @@ from tests.faults.processes import leftovers, living, marked, mobench, wait_unti
 from tests.faults.zoo import DONE, MEMORY_LIMIT, TIME_LIMIT, ZOO
 
 SUITE = """
-title: "[/b] \\e[2J A tiny suite"
+title: "[/b] A tiny suite"
 problems: {double-well@1: {k: 3, dimension: 10}}
 methods: {mgda: {}, pcd: {tau: [0.1, 0.5]}, ws: {}, pcgrad: {}}
 training: {optimizer: sgd, lr: 0.05, steps: 20}

@@ -1,0 +1,60 @@
+"""A disk that is full, cannot be written, or goes away: one line, exit code 2, nothing half-written."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mobench.cli import main
+from mobench.store.folder import Store
+
+SUITE = """
+title: Tiny
+problems: {double-well@1: {k: 3, dimension: 10}}
+methods: {mgda: {}, ws: {}}
+training: {optimizer: sgd, lr: 0.01, steps: 20}
+metrics: [primary_gradient_norm]
+"""
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 400 kB."""
+    (tmp_path / "tiny.yaml").write_text(SUITE)
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("this user may not mount a disk")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def run(disk: Path, *words: str) -> int:
+    return main(["run", f"suite={disk.parent / 'tiny.yaml'}", f"results={disk / 'out'}", "--quiet", *words])
+
+
+@pytest.mark.parametrize("jobs", ["jobs=0", "jobs=1"])
+def test_a_full_disk_stops_the_suite(disk: Path, jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(disk, jobs, "seeds=2") == 0
+    whole = {path: path.read_bytes() for path in (disk / "out" / "runs").rglob("*.json")}
+    assert len(whole) == 4
+    capsys.readouterr()
+    assert run(disk, jobs, "seeds=100") == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "No space left on device" in said and "the same command does the rest" in said
+    records = list(Store(disk / "out").records())  # raises for what is not whole
+    assert 4 <= len(records) < 200 and all(record.outcome.status == "done" for record in records)
+    assert {path: path.read_bytes() for path in whole} == whole
+    assert not [path for path in (disk / "out").rglob("*") if path.name.endswith((".tmp", ".part"))]
+
+
+def test_a_disk_that_cannot_be_written_is_named(disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    assert run(disk, "jobs=0") == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "Read-only file system" in said and str(disk) in said
+    assert list(disk.iterdir()) == []

@@ -37,7 +37,7 @@ from mobench.store.record import Environment
 
 PARTS = (
     "solvers", "escape", "hypervolume", "bandwidth", "data", "step", "operations", "memory", "networks", "startup",
-    "suites", "site",
+    "suites", "site", "stored",
 )  # fmt: skip
 SIZES = ("quick", "default", "all")
 NEEDED = {"torchjd": "0.18", "cvxpy": "1.5", "ecos": "2.0"}

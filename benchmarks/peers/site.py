@@ -30,7 +30,7 @@ from mobench.store.record import RunRecord, settled
 PART = "site"
 COMMAND = "make peers only=site"
 SUITE = "escape"
-LIMITS = {10_000: (Asked("≤", 30.0), Asked("≤", 1000.0))}
+LIMITS = {10_000: (Asked("≤", 30.0), Asked("≤", 1000.0)), 100_000: (Asked("≤", 120.0), Asked("≤", 1000.0))}
 """Seconds and megabytes, by the number of runs."""
 FRONT_PAGE = Asked("≤", 300.0)
 BUILD = """
@@ -51,7 +51,7 @@ class Size:
     runs: tuple[int, ...]
 
 
-SIZES = {"quick": Size((1_000,)), "default": Size((1_000, 10_000)), "all": Size((1_000, 10_000, 30_000))}
+SIZES = {"quick": Size((1_000,)), "default": Size((1_000, 10_000)), "all": Size((1_000, 10_000, 100_000))}
 
 
 def rows(size: Size) -> Iterator[Row]:

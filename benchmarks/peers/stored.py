@@ -1,0 +1,85 @@
+"""A folder of many stored runs, and the runner's own cost: processor seconds and memory of commands as users type them.
+
+The runs are those of `site`: real record files with made-up numbers. What is measured is the second call of
+`mobench results`, which finds the index that the first one wrote. Processor time is used, because a busy machine
+stretches the clock. The runner's cost is what a thousand runs of a single step take in this process, records included,
+beyond what their training takes by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.peers.row import Asked, Row
+from benchmarks.peers.site import BUILD, SUITE, make_results, templates
+from mobench.core.registry import find_method, find_problem
+from mobench.core.spec import RunSpec
+from mobench.running.executor import execute
+from mobench.store.folder import Store
+from mobench.training.loop import train_group
+from mobench.training.optimizer import Training
+
+PART = "stored"
+COMMAND = "make peers only=stored"
+LIMITS = {100_000: (Asked("≤", 3.0), Asked("≤", 500.0))}
+"""Processor seconds and megabytes, by the number of runs."""
+TRIVIAL = 1_000
+OVERHEAD = Asked("≤", 5.0)
+
+
+@dataclass(frozen=True)
+class Size:
+    """The numbers of stored runs."""
+
+    runs: tuple[int, ...]
+
+
+SIZES = {"quick": Size((1_000,)), "default": Size((10_000,)), "all": Size((10_000, 100_000))}
+
+
+def rows(size: Size) -> Iterator[Row]:
+    """Yield what tables of many runs cost, and what the runner adds to a run."""
+    with tempfile.TemporaryDirectory(prefix="mobench-peers-") as folder:
+        place = Path(folder)
+        known = templates(place / "templates")
+        for wanted in size.runs:
+            runs = make_results(place / str(wanted), wanted, known)
+            read(place / str(wanted))
+            seconds, megabytes = read(place / str(wanted))
+            time_limit, memory_limit = LIMITS.get(wanted, (None, None))
+            yield Row(PART, f"mobench results of {runs:,} runs", seconds, "s", COMMAND, time_limit)
+            yield Row(PART, f"mobench results of {runs:,} runs, peak memory", megabytes, "MB", COMMAND, memory_limit)
+        cost = 1000 * overhead(place / "trivial") / TRIVIAL
+        yield Row(PART, f"runner, each of {TRIVIAL:,} runs of one step", cost, "ms", COMMAND, OVERHEAD)
+
+
+def read(results: Path) -> tuple[float, float]:
+    """Return processor seconds and peak megabytes of `mobench results`."""
+    before = os.times()
+    command = [sys.executable, "-c", BUILD, "results", f"suite={SUITE}", f"results={results}"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    after = os.times()
+    seconds = after.children_user + after.children_system - before.children_user - before.children_system
+    return seconds, int(done.stderr.split()[-1]) / 1e6
+
+
+def overhead(folder: Path) -> float:
+    """Return the seconds that a thousand runs of one step, each a job of its own, take beyond their training."""
+    problem, training = find_problem("two-wells")(), Training(steps=1, lr=0.01).configuration()
+    specs = [RunSpec.of(problem, find_method("ws")(), training, seed) for seed in range(TRIVIAL)]
+    execute([[specs[0]]], Store(folder), jobs=0)  # loads what the first run loads
+    began = time.process_time()
+    tally = execute([[spec] for spec in specs[1:]], Store(folder), jobs=0)
+    assert tally.failed == 0
+    whole = time.process_time() - began
+    began = time.process_time()
+    for spec in specs[1:]:
+        train_group([spec])
+    return whole - (time.process_time() - began)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import torch
 
     from mobench.core.objective import KnownGradient
+    from mobench.core.task_stack import StackedParameters, TaskStack
 
 Constants = dict[str, "torch.Tensor"]
 
@@ -221,11 +223,24 @@ class Task(ABC):
 
 
 class TaskProblem(Problem):
-    """A problem whose seeded instances train one at a time: a network, a data stream, a loop."""
+    """A problem whose seeded instances are networks: a data stream, and losses by autograd or in closed form."""
 
     @abstractmethod
     def start(self, streams: Streams) -> Task:
         """Return the instance of this seed at its initial parameters."""
+
+    def stack(self, tasks: Sequence[Task], parameters: StackedParameters) -> TaskStack | None:
+        """Return what takes the training steps of several instances as one, None where each trains alone.
+
+        Overriding this is all that lets runs with the same settings step together.
+        """
+        return None
+
+    def batch_key(self) -> Hashable | None:
+        """Return the settings, all of which must agree, if the problem has a `stack`."""
+        if type(self).stack is TaskProblem.stack:
+            return None
+        return (self.id, json.dumps(self.configuration(), sort_keys=True))
 
 
 class VectorProblem(Problem):

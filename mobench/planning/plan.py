@@ -28,6 +28,8 @@ Owner = TypeVar("Owner", bound=Configurable)
 GROUP_SIZE = 96
 """At most this many runs train in lockstep: enough to share the cost of a step, few enough to
 spread over the workers and to lose little when a group is killed."""
+NETWORKS = 16
+"""At most this many networks do: with more, what a step touches leaves the cache, and memory grows."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,13 @@ def make_groups(
     share = sum(work.values()) / workers
     chunks = []
     for key, members in groups.items():
-        count = max(-(-len(members) // GROUP_SIZE), min(len(members), math.ceil(work[key] / share - 1e-9)))
+        networks = not isinstance(members[0].build_problem(), VectorProblem)
+        count = max(
+            -(-len(members) // (NETWORKS if networks else GROUP_SIZE)),
+            min(len(members), math.ceil(work[key] / share - 1e-9)),
+        )
+        if networks and count > workers:
+            count = min(len(members), -(-count // workers) * workers)
         chunks += [members[start::count] for start in range(count)]
     return chunks
 

@@ -30,12 +30,13 @@ from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import DamagedCheckpointError, load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
 from mobench.training.leaving import FIRST_LOOK, leaving
+from mobench.training.make_workload import make_workload
 from mobench.training.optimizer import Training
 from mobench.training.secondary_progress import secondary_progress, update_of
 from mobench.training.step import take_step
 from mobench.training.step_reports import REPORT_SECONDS, tell
 from mobench.training.stopping import Stopped, ran_out_of_memory, stop_requested
-from mobench.training.workload import Stack, Workload, make_workload
+from mobench.training.workload import Stack, Workload
 
 
 class Member:
@@ -115,7 +116,7 @@ class Group:
         self.seconds = 0.0
         self.progress = np.zeros(len(specs))
         self.progress_steps = 0
-        self.backward_passes_before = 0
+        self.backward_passes_before = [0] * len(specs)
         """What was done before this process took the run over."""
         self.may_leave = False
         """Whether methods for which the others wait may leave the group."""
@@ -261,15 +262,15 @@ class Group:
 
     def observe(self, alive: list[Member]) -> None:
         """Show the losses after the update to the methods that want to see them."""
-        after = self.workload.losses_after()
-        for member in alive:
-            if member.observes and member.error is None:
-                started = time.perf_counter()
-                try:
-                    member.method.observe(after[member.index])
-                except Exception as error:  # noqa: BLE001 - as above
-                    member.fail(error, self.iteration)
-                member.method_seconds += time.perf_counter() - started
+        observing = [member for member in alive if member.observes and member.error is None]
+        after = self.workload.losses_after([member.index for member in observing])
+        for member in observing:
+            started = time.perf_counter()
+            try:
+                member.method.observe(after[member.index])
+            except Exception as error:  # noqa: BLE001 - as above
+                member.fail(error, self.iteration)
+            member.method_seconds += time.perf_counter() - started
 
     def finish_epoch(self, alive: list[Member]) -> None:
         """Add the problem's epoch metrics to the curves."""
@@ -313,11 +314,15 @@ class Group:
                 "runs_in_lockstep": float(len(self.staying)),
                 **timings,
             },
-            backward_passes=self.backward_passes_before + self.workload.backward_passes(),
+            backward_passes=self.backward_passes(member.index),
             error=member.error,
             failed_at_step=member.failed_at,
             artifact=artifact,
         )
+
+    def backward_passes(self, index: int) -> int:
+        """Return how many times autograd traversed a graph of a member, also before this process took over."""
+        return self.backward_passes_before[index] + self.workload.backward_passes(index)
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything a resumed group needs to go on bit-identically."""
@@ -327,7 +332,7 @@ class Group:
             "seconds": self.seconds,
             "progress": self.progress,
             "progress_steps": self.progress_steps,
-            "backward_passes": self.backward_passes_before + self.workload.backward_passes(),
+            "backward_passes": [self.backward_passes(member.index) for member in self.members],
             "parameters": [parameter.detach() for parameter in self.workload.parameters],
             "optimizer": self.optimizer.state_dict(),
             "workload": self.workload.state_dict(),
@@ -343,7 +348,7 @@ class Group:
         """Restore what `state_dict` returned."""
         for name in ("iteration", "seconds", "progress", "progress_steps"):
             setattr(self, name, state[name])
-        self.backward_passes_before = state["backward_passes"]
+        self.backward_passes_before = list(state["backward_passes"])
         with torch.no_grad():
             for parameter, stored in zip(self.workload.parameters, state["parameters"], strict=True):
                 parameter.copy_(stored)

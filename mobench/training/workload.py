@@ -1,4 +1,4 @@
-"""What the trainer trains: B runs in lockstep, or one network.
+"""What the trainer trains: B vectors in lockstep, or one network; `stacked_workload` has networks in lockstep.
 
 A workload evaluates losses, computes gradients when they are read, and turns weights into `.grad`.
 The trainer's loop is the same for both kinds.
@@ -7,7 +7,7 @@ The trainer's loop is the same for both kinds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from mobench.core.columns import AT_THE_END
 from mobench.core.method import Matrix, Step, Vector
 from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
-from mobench.errors import MethodError
 from mobench.gradients.buckets import longest_bucket
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.joint_parameters import join
@@ -67,8 +66,8 @@ class Workload(ABC):
         """Write all members' updates into the parameters' `.grad`."""
 
     @abstractmethod
-    def losses_after(self) -> Matrix:
-        """Return the B×K losses at the current parameters on this iteration's batch."""
+    def losses_after(self, members: Sequence[int]) -> Matrix:
+        """Return the B×K losses at the current parameters on this iteration's batch, at least those of `members`."""
 
     @abstractmethod
     def metrics(self, member: int) -> dict[str, float]:
@@ -97,8 +96,8 @@ class Workload(ABC):
         """Return what the curves keep of a member at the end of an epoch."""
         return {}
 
-    def backward_passes(self) -> int:
-        """Return how many times autograd traversed a graph so far."""
+    def backward_passes(self, member: int) -> int:
+        """Return how many times autograd traversed a graph of a member so far."""
         return 0
 
     def point(self, member: int) -> list[float] | None:
@@ -133,7 +132,7 @@ class VectorWorkload(Workload):
         ]
         self.k = len(self.problems[0].objectives())
         self.lower_bounds = np.array([problem.lower_bounds(streams.seed) for problem, streams in members])
-        self.thresholds = [_thresholds(problem, streams.seed) for problem, streams in members]
+        self.thresholds = [stated_thresholds(problem, streams.seed) for problem, streams in members]
         padded = list(range(self.size)) + [0] * (-self.size % LANES)
         self.constants: Constants = {name: torch.stack([each[i][name] for i in padded]) for name in each[0]}
         self.theta = torch.stack([starts[i] for i in padded]).requires_grad_()
@@ -155,12 +154,13 @@ class VectorWorkload(Workload):
         self.directions.clear()
         return self._values()
 
+    def losses_after(self, members: Sequence[int]) -> Matrix:
+        return self._values()
+
     def _values(self) -> Matrix:
         with torch.no_grad():
             values = self.kind.values(self.theta, self.constants, self._iteration)
         return values.numpy()[: self.size]
-
-    losses_after = _values
 
     def rows(self) -> Stack:
         """Return the gradients of all members (padded B × K × n)."""
@@ -239,7 +239,41 @@ class _Row:
         self._workload.directions[self._member] = direction
 
 
-class TaskWorkload(Workload):
+class TaskEnds:
+    """What is asked of each task by itself, in company or not."""
+
+    tasks: Sequence[Task]
+
+    def metrics(self, member: int) -> dict[str, float]:
+        """Return the task's metrics."""
+        return dict(self.tasks[member].metrics())
+
+    def stationarity_on(self, member: int, batches: Iterator[Any]) -> dict[str, float]:
+        """Take it on one more batch, which is not trained on; it counts for no cost of the run."""
+        task = self.tasks[member]
+        batch = task.held_out_batch()
+        rows = GradientRows(task.parameters, shared=task.shared_parameters, names=task.parameter_names)
+        rows.load(task.held_out_losses(next(batches) if batch is None else batch))
+        return _stationarity(rows.gram())
+
+    def final_sample(self, member: int) -> dict[str, Any]:
+        """Return what the curves keep of the task's end."""
+        return dict(self.tasks[member].final_sample())
+
+    def timings(self, member: int) -> dict[str, float]:
+        """Return what the task timed."""
+        return dict(self.tasks[member].timings())
+
+    def artifact(self, member: int) -> dict[str, torch.Tensor]:
+        """Return the task's tensors."""
+        return dict(self.tasks[member].artifact())
+
+    def epoch_metrics(self, member: int) -> dict[str, Any]:
+        """Return the task's metrics at the end of an epoch."""
+        return dict(self.tasks[member].epoch_metrics())
+
+
+class TaskWorkload(TaskEnds, Workload):
     """One run of a `TaskProblem`: autograd and closed forms through `GradientRows`."""
 
     size = 1
@@ -247,10 +281,10 @@ class TaskWorkload(Workload):
 
     def __init__(self, problem: TaskProblem, task: Task, seed: int, *, as_vector: bool = True) -> None:
         """Take a seeded task; `as_vector` says that the optimizer does not look at shapes."""
-        self.task = task
+        self.task, self.tasks = task, [task]
         self.k = len(problem.objectives())
         self.lower_bounds = np.array([problem.lower_bounds(seed)])
-        self.thresholds = [_thresholds(problem, seed)]
+        self.thresholds = [stated_thresholds(problem, seed)]
         self.steps_per_epoch = task.steps_per_epoch
         self._batches = task.batches()
         self._batch: Any = None
@@ -303,27 +337,11 @@ class TaskWorkload(Workload):
         gram = self._rows.gram_if_read
         return None if gram is None else gram[None]
 
-    def losses_after(self) -> Matrix:
+    def losses_after(self, members: Sequence[int]) -> Matrix:
         return np.array([self.task.losses_after(self._batch)], dtype=np.float64)
 
-    def metrics(self, member: int) -> dict[str, float]:
-        return dict(self.task.metrics())
-
     def stationarity(self, member: int) -> dict[str, float]:
-        """Take them on one more batch, which is not trained on; it counts for no cost of the run."""
-        batch = self.task.held_out_batch()
-        rows = self._rows.twin()
-        rows.load(self.task.held_out_losses(next(self._batches) if batch is None else batch))
-        return _stationarity(rows.gram())
-
-    def final_sample(self, member: int) -> dict[str, Any]:
-        return dict(self.task.final_sample())
-
-    def timings(self, member: int) -> dict[str, float]:
-        return dict(self.task.timings())
-
-    def artifact(self, member: int) -> dict[str, torch.Tensor]:
-        return dict(self.task.artifact())
+        return self.stationarity_on(member, self._batches)
 
     def after_update(self, lr: float, proximal: Sequence[float | None]) -> None:
         (own,) = proximal
@@ -332,10 +350,7 @@ class TaskWorkload(Workload):
             self.task.proximal_step(weight * lr)
         self.task.after_update(lr)
 
-    def epoch_metrics(self, member: int) -> dict[str, Any]:
-        return dict(self.task.epoch_metrics())
-
-    def backward_passes(self) -> int:
+    def backward_passes(self, member: int) -> int:
         return self._rows.backward_passes + self._held_out.backward_passes
 
     def state_dict(self) -> dict[str, Any]:
@@ -354,19 +369,7 @@ def _stationarity(gram: Matrix, gradients: Matrix | None = None) -> dict[str, fl
     return dict(zip(names, (norms[0], max(norms), pareto_residual(gram, gradients)), strict=True))
 
 
-def _thresholds(problem: Problem, seed: int) -> Vector | None:
+def stated_thresholds(problem: Problem, seed: int) -> Vector | None:
+    """Return what a problem states as the losses to get below."""
     stated = problem.thresholds(seed)
     return None if stated is None else np.array(stated, dtype=np.float64)
-
-
-def make_workload(members: Sequence[tuple[Problem, Streams]], *, as_vector: bool = True) -> Workload:
-    """Return the workload that trains the given seeded instances together.
-
-    `as_vector` says that the optimizer treats every number by itself, so that tensors may be joined.
-    """
-    problem, streams = members[0]
-    if isinstance(problem, VectorProblem):
-        return VectorWorkload(type(problem), members)
-    if not isinstance(problem, TaskProblem):
-        raise MethodError(f"{problem.id} is neither a VectorProblem nor a TaskProblem")
-    return TaskWorkload(problem, problem.start(streams), streams.seed, as_vector=as_vector)

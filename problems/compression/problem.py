@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from mobench.core.about import Formula
 from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.operating_points import Bounds, Hypervolume
 from mobench.core.problem import Task, TaskProblem
 from mobench.core.registry import register
+from mobench.core.resources import resources
 from mobench.core.settings import Setting, choice, flag, integer, real
 from mobench.core.speed import speed_of
 from mobench.core.streams import Streams
@@ -20,11 +21,15 @@ from mobench.errors import UserError
 from .. import PAPER
 from .data import CLASSES, NAMES, SIZES
 from .metrics import native_metrics, pruned_metrics, quantised_metrics, sparse_metrics, trained_metrics
-from .networks import build, input_shape, names, penalised
+from .networks import build, input_shape, names, penalised, steps_together
 from .volumes import loss_volume, pruned_volumes, quantised_volumes, sparse_volumes
 
 if TYPE_CHECKING:
     import torch
+
+    from mobench.core.task_stack import StackedParameters, TaskStack
+
+    from .task import CompressionTask
 
 COMPILING = Metric(
     "compile_seconds",
@@ -41,6 +46,8 @@ PENALTIES = {
     "distillation": ("distillation", "group-lasso"),
 }
 """The sets of secondary objectives."""
+STACKED = ("group-lasso", "l1-nuclear")
+"""Those of them that have a form for several networks at once."""
 BELONGS = {
     "bits": "quantisation",
     "temperature": "distillation",
@@ -225,6 +232,18 @@ class Compression(TaskProblem):
         from .task import CompressionTask
 
         return CompressionTask(self, streams)
+
+    def stack(self, tasks: Sequence[Task], parameters: StackedParameters) -> TaskStack:
+        from .stack import CompressionStack
+
+        return CompressionStack(cast("Sequence[CompressionTask]", tasks), parameters)
+
+    def batch_key(self) -> Hashable | None:
+        """Return the settings of a network that says it gains, where it is trained on a CPU in the usual way."""
+        machine = resources()
+        usual = machine.channels_last and self.precision == "float32" and not self.compile
+        gains = usual and self.penalty in STACKED and steps_together(self.network) and machine.torch_device == "cpu"
+        return super().batch_key() if gains else None
 
 
 @cache

@@ -10,7 +10,8 @@ singular values correct down to about 1e-8 of the largest. Those below `RELATIVE
 rounding of float32 weights and count as zero.
 
 On a CPU one matrix is taken at a time. A device takes layers × rows × columns, weights of one shape at once, and
-decomposes all layers of one short side in one call. Nothing that is computed is looked at.
+decomposes all layers of one short side in one call; a CPU takes one layer of several networks in this way. Nothing that
+is computed is then looked at.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _SAFE_AMPLIFICATION = 1e3
 
 _COLUMNS = 512
 _ROWS = 64
+_ALIGNED = 8
 _NUMBERS_ON_DEVICES = 2**23
 """How many numbers are at a time copied to float64."""
 
@@ -65,9 +67,11 @@ class Factor(NamedTuple):
             else:
                 torch.matmul(self.left, block, out=target)
         else:
+            rows = source.shape[-2]
+            left = self.left if self.right is not None else self.left[..., :rows, :rows]
             for part in _parts(source):
                 block = source[..., part].double()
-                target[..., part] = _product(self.left, block if self.right is None else self.right @ block)
+                target[..., part] = _product(left, block if self.right is None else self.right @ block)
 
     def divided(self, matrices: Sequence[Tensor]) -> list[Factor]:
         """Return the factor of each of the matrices that were decomposed together."""
@@ -96,8 +100,8 @@ def _parts(matrix: Tensor) -> Iterator[slice]:
 def _gram(matrix: Tensor) -> Tensor:
     """Return M Mᵀ in float64, its lower triangle at least, without a float64 copy of M."""
     rows, columns = matrix.shape[-2:]
-    if not as_on_cpu(matrix.device):
-        return _gram_on_device(matrix)
+    if matrix.ndim > 2 or not as_on_cpu(matrix.device):
+        return _gram_of_several(matrix)
     gram = torch.zeros(rows, rows, dtype=torch.float64)
     for part in _parts(matrix):
         block = matrix[:, part].double()
@@ -109,10 +113,16 @@ def _gram(matrix: Tensor) -> Tensor:
     return gram
 
 
-def _gram_on_device(matrix: Tensor) -> Tensor:
+def _gram_of_several(matrix: Tensor) -> Tensor:
+    """Return M Mᵀ of each matrix; on a CPU with rows of zeros, so that each result begins at a multiple of 64 bytes.
+
+    BLAS and LAPACK round differently at other addresses. Zeros add singular values of zero, which count for nothing.
+    """
+    missing = -matrix.shape[-2] % _ALIGNED if as_on_cpu(matrix.device) else 0
     gram: Tensor | None = None
     for part in _parts(matrix):
         block = matrix[..., part].double()
+        block = torch.nn.functional.pad(block, (0, 0, 0, missing)) if missing else block
         product = _product(block, block.mT)
         gram = product if gram is None else gram.add_(product)
     assert gram is not None
@@ -160,7 +170,7 @@ def spectral_factor(spectrum: Spectrum, multiplier: Multiplier, dtype: torch.dty
     values, basis = spectrum
     kept = values > 0
     factors = torch.where(kept, multiplier(torch.where(kept, values, 1.0)), 0.0)
-    if not as_on_cpu(values.device):
+    if values.ndim > 1 or not as_on_cpu(values.device):
         return Factor(_product(basis * factors.unsqueeze(-2), basis.mT))
     highest = (factors * values).max().item()
     if highest == 0.0:

@@ -29,10 +29,10 @@ def test_of_a_network_they_are_those_of_one_more_batch_that_costs_the_run_nothin
     with one_thread():
         group = Group([run])
         group.run(None, 0.0)
-        passes = group.workload.backward_passes()
+        passes = group.workload.backward_passes(0)
         outcome = group.outcome(group.members[0])
         twin = CompressionTask(run.build_problem(), Streams(run.seed))
-        twin.model.load_state_dict(group.workload.task.model.state_dict())
+        twin.model.load_state_dict(group.workload.tasks[0].model.state_dict())
         batch = twin.held_out_batch()
         loss, _ = twin.held_out_losses(batch)
         first = torch.cat([g.flatten() for g in torch.autograd.grad(loss, twin.parameters)]).double().numpy()

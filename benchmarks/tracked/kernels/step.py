@@ -90,7 +90,7 @@ def backward_passes(k: int) -> int:
     workload, _ = _workload(k)
     workload.begin(0)
     workload.gradients_of(0).gram()
-    return workload.backward_passes()
+    return workload.backward_passes(0)
 
 
 def _digits(k: int) -> tuple[CompressionTask, torch.optim.Optimizer]:

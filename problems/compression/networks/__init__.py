@@ -5,7 +5,8 @@ A file `resnet_34.py` is the network `resnet-34`. It defines
 - `INPUT_SHAPE`, the channels, height and width of one image,
 - `network(classes)`, which returns the module with its initial weights,
 - `penalises(path, convolution)`, which says whether the weights of the convolution at `path` belong
-  to the penalised set.
+  to the penalised set,
+- optionally `IN_LOCKSTEP = True`: runs on a CPU step together, which pays where a step is bound by calls.
 
 Importing this package does not import torch.
 """
@@ -38,6 +39,11 @@ def input_shape(name: str) -> tuple[int, int, int]:
     """Return channels, height and width of the images that network `name` takes."""
     channels, height, width = _architecture(name).INPUT_SHAPE
     return channels, height, width
+
+
+def steps_together(name: str) -> bool:
+    """Say whether several runs of network `name` gain by stepping as one."""
+    return bool(getattr(_architecture(name), "IN_LOCKSTEP", False))
 
 
 def build(name: str, classes: int, generator: torch.Generator) -> nn.Module:

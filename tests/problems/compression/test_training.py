@@ -74,7 +74,9 @@ def test_a_proximal_step_follows_the_update_with_threshold_lambda_times_lr(penal
     for name, contiguous in before.items():
         weight = contiguous.to(memory_format=torch.channels_last)  # norms are summed in the order of training
         proximal_step([KINDS[kind]([weight], [0]) for kind in kinds], 2.0 * 0.1)
-        assert torch.equal(weight, after[name])
+        # A spectrum is shrunk in float64 where networks step together, and here in float32.
+        tolerance = 0.0 if penalty == "group-lasso" else 1e-6
+        torch.testing.assert_close(weight, after[name], rtol=0.0, atol=tolerance)
 
 
 def test_only_a_proximal_step_makes_exact_zeros() -> None:
@@ -154,7 +156,7 @@ def test_channels_last_is_the_same_training_up_to_rounding() -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on the CPU")
 def test_a_compiled_network_trains_the_same() -> None:
-    run, again = (spec("famo", training=few_steps(2), **more) for more in ({}, {"compile": True}))
+    run, again = (spec("pcd", training=few_steps(2), **more) for more in ({}, {"compile": True}))
     assert run.id != again.id and "compile" not in run.problem_settings
     eager, compiled = trained(run), trained(again)
     assert compiled.timings["compile_seconds"] > 0 and "compile_seconds" not in eager.timings

@@ -88,7 +88,8 @@ def test_a_method_may_handle_the_penalty_by_its_proximal_map_alone() -> None:
 
 def test_plain_training_takes_no_proximal_step(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[float] = []
-    monkeypatch.setattr("mobench.problems.compression.task.proximal_step", lambda *given: calls.append(given[-1]))
+    shrink = "mobench.problems.compression.stacked_penalties.StackedGroupLasso.shrink"
+    monkeypatch.setattr(shrink, lambda penalty, thresholds: calls.append(float(thresholds)))
     trained(spec("plain", prox=0.1, training=few_steps(2)))
     assert calls == []
     trained(spec("ws", prox=0.1, training=few_steps(2)))

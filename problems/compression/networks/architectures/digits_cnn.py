@@ -11,6 +11,7 @@ from torch import nn
 from ..blocks import conv_norm_relu, initialise
 
 INPUT_SHAPE = (1, 8, 8)
+IN_LOCKSTEP = True
 
 
 def network(classes: int) -> nn.Module:

@@ -1,0 +1,206 @@
+"""Networks in lockstep: B runs of a `TaskProblem` whose steps are computed as one.
+
+A run's numbers do not depend on its neighbours, to the last bit: a run repeated alone is a stack of one and gives the
+same record. Rows are padded to whole vector registers, products are taken member by member in float64, and every
+gradient is computed whatever the neighbours' methods read. Whether this machine's kernels keep the promise is
+checked before a group begins; where they do not, its runs train one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mobench.core.method import Matrix, Step, Vector
+from mobench.core.problem import Task, TaskProblem
+from mobench.core.streams import Streams
+from mobench.core.task_stack import StackedParameters, TaskStack
+from mobench.gradients.gradient_rows import GradientRows
+from mobench.gradients.gram import ROUNDED_ROWS
+from mobench.gradients.layout import Layout
+from mobench.training.step import Gradients
+from mobench.training.workload import Stack, TaskEnds, Workload, stated_thresholds
+
+
+class NeighboursMatterError(RuntimeError):
+    """Kernels of this machine round a run's numbers differently when others train beside it."""
+
+
+class StackedWorkload(TaskEnds, Workload):
+    """B seeded tasks that a `TaskStack` steps together."""
+
+    fused = True
+
+    def __init__(
+        self, problem: TaskProblem, tasks: Sequence[Task], seeds: Sequence[int], parameters: StackedParameters,
+        stack: TaskStack,
+    ) -> None:  # fmt: skip
+        self.tasks = tasks
+        self.size = len(tasks)
+        self.k = len(problem.objectives())
+        self.lower_bounds = np.array([problem.lower_bounds(seed) for seed in seeds])
+        self.thresholds = [stated_thresholds(problem, seed) for seed in seeds]
+        self.steps_per_epoch = tasks[0].steps_per_epoch
+        self._stack = stack
+        self.theta = parameters.matrix.requires_grad_()
+        self.theta.grad = torch.zeros_like(self.theta)
+        self.parameters = [self.theta]
+        self.columns = parameters.columns()
+        self.layout = Layout(tasks[0].parameters, names=tasks[0].parameter_names)
+        self.weights = np.zeros((self.size, self.k))
+        """What the members chose in this iteration; zero for those that did not take the step."""
+        self.directions: dict[int, Tensor] = {}
+        self.narrow_rows = torch.zeros(self.size, self.k, self.theta.shape[1], dtype=self.theta.dtype)
+        self._wide: Tensor | None = None
+        self._grams: Stack | None = None
+        self._sources = [task.batches() for task in tasks]
+        self._batches: list[Any] = []
+        self._held_out = [GradientRows(task.parameters, names=task.parameter_names) for task in tasks]
+        self._passes = 0
+
+    def begin(self, iteration: int) -> Matrix:
+        self._wide = self._grams = None
+        self.weights.fill(0.0)
+        self.directions.clear()
+        self._batches = [next(source) for source in self._sources]
+        return self._stack.losses(self._batches)
+
+    def rows(self) -> Tensor:
+        """Return the gradients of all members (B × K × n) in float64."""
+        if self._wide is None:
+            self._passes += self._stack.gradients(self.narrow_rows)
+            self._wide = self.narrow_rows.double()
+        return self._wide
+
+    def grams(self) -> Stack:
+        if self._grams is None:
+            self._grams = np.stack([(rows @ rows.T).numpy() for rows in self.rows()])
+        return self._grams
+
+    def gradients_of(self, member: int) -> Gradients:
+        return _Row(self, member)
+
+    def held_out(self, member: int) -> Step | None:
+        batch = self.tasks[member].held_out_batch()
+        if batch is None:
+            return None
+        rows = self._held_out[member]
+        rows.load(self.tasks[member].held_out_losses(batch))
+        return Step(rows.values, rows, self.lower_bounds[member])
+
+    @torch.no_grad()
+    def end(self) -> None:
+        for held_out in self._held_out:
+            held_out.clear()
+        assert self.theta.grad is not None
+        weights, rows = torch.from_numpy(self.weights).T.unsqueeze(2).unbind(), self.rows().unbind(1)
+        update = weights[0] * rows[0]
+        for factor, row in zip(weights[1:], rows[1:], strict=True):
+            update.add_(factor * row)
+        for member, chosen in enumerate(self.weights):
+            if not chosen.any():  # a member that has failed or left may hold what is not finite
+                update[member] = 0.0
+        for member, direction in self.directions.items():
+            update[member, self.columns] = direction.double()
+        self.theta.grad.copy_(update)
+
+    def losses_after(self, members: Sequence[int]) -> Matrix:
+        found = np.full((self.size, self.k), np.nan)
+        for member in members:
+            found[member] = self.tasks[member].losses_after(self._batches[member])
+        return found
+
+    def after_update(self, lr: float, proximal: Sequence[float | None]) -> None:
+        weights = [task.proximal_weight if own is None else own for task, own in zip(self.tasks, proximal, strict=True)]
+        self._stack.after_update(lr, weights)
+
+    def stationarity(self, member: int) -> dict[str, float]:
+        return self.stationarity_on(member, self._sources[member])
+
+    def backward_passes(self, member: int) -> int:
+        return self._passes + self._held_out[member].backward_passes
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"tasks": [task.state_dict() for task in self.tasks]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        for task, stored in zip(self.tasks, state["tasks"], strict=True):
+            task.load_state_dict(stored)
+
+
+class _Row:
+    """The gradients of one member; its update is written with those of all others."""
+
+    resolution = ROUNDED_ROWS
+
+    def __init__(self, workload: StackedWorkload, member: int) -> None:
+        self._workload = workload
+        self._member = member
+        self.n = len(workload.columns)
+
+    def gram(self) -> Matrix:
+        gram: Matrix = self._workload.grams()[self._member]
+        return gram
+
+    def gradients(self) -> Tensor:
+        self._workload.rows()
+        return self._workload.narrow_rows[self._member][:, self._workload.columns]
+
+    def layers(self) -> dict[str, slice]:
+        return self._workload.layout.slices
+
+    def layer_grams(self) -> dict[str, Matrix]:
+        rows = self.gradients().double()
+        return {name: (rows[:, part] @ rows[:, part].T).numpy() for name, part in self.layers().items()}
+
+    def apply(self, weights: Vector) -> None:
+        self._workload.weights[self._member] = weights
+
+    def apply_direction(self, direction: Tensor) -> None:
+        self._workload.directions[self._member] = direction
+
+
+def stacked(problem: TaskProblem, streams: Sequence[Streams]) -> StackedWorkload | None:
+    """Return the workload that trains one run for each of the streams, None where the problem has no stack here."""
+    tasks = [problem.start(each) for each in streams]
+    parameters = StackedParameters(tasks)
+    stack = problem.stack(tasks, parameters)
+    if stack is None:
+        return None
+    if len(tasks) > 1:
+        check_independence(problem, streams)
+    return StackedWorkload(problem, tasks, [each.seed for each in streams], parameters, stack)
+
+
+_independent: set[Hashable] = set()
+"""Problems, with the numbers of runs, for which `check_independence` has found no fault in this process."""
+
+
+def check_independence(problem: TaskProblem, streams: Sequence[Streams]) -> None:
+    """Compare the last run's first step in company with the same step alone, in every bit."""
+    key = (problem.batch_key(), len(streams))
+    if key in _independent:
+        return
+    together = first_step(problem, [Streams(each.seed) for each in streams])
+    alone = first_step(problem, [Streams(streams[-1].seed)])
+    if not all(torch.equal(one[-1:], other) for one, other in zip(together, alone, strict=True)):
+        raise NeighboursMatterError(
+            f"{problem.id}: this machine rounds a network's numbers differently when others train beside it"
+        )
+    _independent.add(key)
+
+
+def first_step(problem: TaskProblem, streams: Sequence[Streams]) -> tuple[Tensor, Tensor]:
+    """Return losses and gradients of the first step of fresh runs."""
+    tasks = [problem.start(each) for each in streams]
+    parameters = StackedParameters(tasks)
+    stack = problem.stack(tasks, parameters)
+    assert stack is not None
+    losses = stack.losses([next(task.batches()) for task in tasks])
+    rows = torch.zeros(*losses.shape, parameters.matrix.shape[1], dtype=parameters.matrix.dtype)
+    stack.gradients(rows)
+    return torch.from_numpy(losses), rows

@@ -30,13 +30,12 @@ class CompressionStack(TaskStack):
         first = tasks[0]
         self.problem = first.problem
         layers = parameters.layers_of(parameters.matrix.detach())
-        self.network = StackedNetwork(
-            [task.model for task in tasks], dict(zip(first.parameter_names, layers, strict=True))
-        )
+        names = [name for name, _ in first.model.named_parameters()]
+        self.network = StackedNetwork([task.model for task in tasks], dict(zip(names, layers, strict=True)))
         positions = {id(parameter): index for index, parameter in enumerate(first.parameters)}
         weights = {positions[id(weight)]: weight.detach() for weight in first.penalised}
-        names = self.problem.objectives()[1:]
-        self.penalties = [KINDS[name](parameters.matrix, weights, self.problem.scale) for name in names]
+        kinds = [KINDS[name] for name in self.problem.objectives()[1:]]
+        self.penalties = [kind(parameters.matrix, weights, self.problem.scale) for kind in kinds]
         self._loss: Tensor | None = None
         self._targets: tuple[Tensor, list[Tensor]] | None = None
 

@@ -90,9 +90,13 @@ class CompressionTask(Task):
     def losses(self, batch: Batch) -> Sequence[Tensor | KnownGradient]:
         for penalty in self.penalties:
             penalty.update()
+        self._train_mode()
+        return [*self.batch_losses(batch), *self.penalties]
+
+    def _train_mode(self) -> None:
+        """Go back to training after an evaluation."""
         if not self.model.training:
             self.model.train()
-        return [*self.batch_losses(batch), *self.penalties]
 
     def task_loss(self, batch: Batch) -> Tensor:
         """Return the cross-entropy of a batch."""
@@ -114,6 +118,7 @@ class CompressionTask(Task):
         return losses
 
     def losses_after(self, batch: Batch) -> Sequence[float]:
+        self._train_mode()
         with torch.no_grad(), still_statistics(self.model):
             losses = [float(loss) for loss in self.batch_losses(batch)]
             return [*losses, *(penalty.evaluate() for penalty in self.penalties)]

@@ -98,6 +98,15 @@ def test_a_second_look_at_the_losses_moves_no_statistics() -> None:
     assert not all(torch.equal(buffer, before[name]) for name, buffer in task.model.named_buffers())
 
 
+def test_a_second_look_is_the_same_after_an_evaluation() -> None:
+    task = spec("plain").build_problem().start(Streams(0))
+    assert isinstance(task, CompressionTask)
+    batch = next(task.batches())
+    before = task.losses_after(batch)
+    task.epoch_metrics()
+    assert task.losses_after(batch) == before
+
+
 def test_famo_looks_twice_and_its_statistics_count_each_batch_once() -> None:
     artifact = trained(spec("famo", training=few_steps(6))).artifact
     counts = {int(tensor) for name, tensor in artifact.items() if name.endswith("num_batches_tracked")}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -31,7 +33,7 @@ class MemoryMeter:
         self._device: int | None = None
 
     def __enter__(self) -> MemoryMeter:
-        self._before = psutil.Process().memory_info().rss
+        self._before = _process(os.getpid()).memory_info().rss
         self._reset = _reset_peak()
         self._device_before = sum(map(_reset_device_peak, _devices()))
         return self
@@ -47,6 +49,12 @@ class MemoryMeter:
         """Return what was measured; `runs` shared it."""
         scope: Literal["training", "process"] = "training" if self._reset else "process"
         return PeakMemory(self._resident, self._before, scope, runs, self._device)
+
+
+@cache
+def _process(pid: int) -> psutil.Process:
+    """Return this process; to make the object takes longer than to ask it. A fork is another process."""
+    return psutil.Process(pid)
 
 
 def _devices() -> range:

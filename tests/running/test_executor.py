@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -10,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import threadpoolctl  # type: ignore[import-untyped]
 import torch
 
 from mobench.core.outcome import Outcome
@@ -186,6 +189,27 @@ def test_training_has_one_thread(store: Store, jobs: int) -> None:
     finally:
         torch.set_num_threads(before)
     assert outcomes(store)[0].metrics["threads"] == 1.0
+
+
+def test_a_library_that_a_run_brings_has_one_thread_in_the_next(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = next(pool["filepath"] for pool in threadpoolctl.threadpool_info() if pool["internal_api"] == "openblas")
+    library = shutil.copy(known, tmp_path / "libopenblas_of_a_run.so")
+    (tmp_path / "brings_threads.py").write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    seen = []
+
+    def look(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outcome]:
+        importlib.import_module("brings_threads")
+        pools = threadpoolctl.threadpool_info()
+        seen.append([pool["num_threads"] for pool in pools if pool["filepath"] == str(library)])
+        return [trainers.outcome(run) for run in group]
+
+    execute([[spec(0)], [spec(1)]], store, jobs=HERE, train=look)
+    assert len(seen) == 2
+    assert seen[1] == [1]
 
 
 def test_a_plugin_is_loaded_where_its_own_runs_train_and_nowhere_else(store: Store, tmp_path: Path) -> None:

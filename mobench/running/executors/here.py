@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mobench.errors import UserError
 from mobench.running.executors.base import Executor, Setup, Share
@@ -31,6 +32,7 @@ class Here(Executor):
         if limits.memory_bytes is not None:
             raise UserError("memory_limit needs worker processes: executor=local")
         self._setup = setup
+        self._one_thread = _OneThread()
         self._finished: list[tuple[Job, Result]] = []
 
     def capacity(self, share: Share) -> int:
@@ -49,7 +51,7 @@ class Here(Executor):
         load_plugins(job.plugins)
         result: Result
         try:
-            with _one_thread():
+            with self._one_thread():
                 result = perform(
                     job,
                     self._guard(),
@@ -92,16 +94,25 @@ def too_slow(seconds: float | None) -> str:
     return f"the run took longer than its time limit of {seconds:g} s and was stopped"
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
+class _OneThread:
     """Compute with one thread, as workers do: the number of threads can change the last digit."""
-    import threadpoolctl  # type: ignore[import-untyped]
-    import torch
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpoolctl.threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(threads)
+    def __init__(self) -> None:
+        self._modules = 0
+        self._pools: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        import threadpoolctl  # type: ignore[import-untyped]
+        import torch
+
+        # Finding the libraries with threads takes as long as a short run. Libraries come with modules.
+        if self._modules != len(sys.modules):
+            self._modules, self._pools = len(sys.modules), threadpoolctl.ThreadpoolController()
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            with self._pools.limit(limits=1):
+                yield
+        finally:
+            torch.set_num_threads(threads)

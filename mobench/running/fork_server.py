@@ -29,7 +29,8 @@ def start() -> None:
     context.set_forkserver_preload(["mobench.running.preload"])
     # The tracker unblocks signals when it starts; it has to be there before the server is shielded.
     resource_tracker.ensure_running()
-    with _environment({**_ONE_THREAD, MARK: util.get_temp_dir()}), _shielded():
+    # From the first file in the temporary folder until the server, which removes what is there, no signal gets between.
+    with _shielded(), _environment({**_ONE_THREAD, MARK: util.get_temp_dir()}):
         forkserver.ensure_running()
 
 
@@ -72,7 +73,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _shielded() -> Iterator[None]:
-    """Block the signals of terminals, of shutdowns and of batch systems: processes started meanwhile inherit that."""
+    """Put off the signals of terminals, shutdowns and batch systems; processes started meanwhile never get them."""
     numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:

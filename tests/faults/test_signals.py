@@ -133,6 +133,33 @@ def test_a_signal_before_the_first_run_leaves_no_traceback(folder: Path) -> None
         assert leftovers(folder) == []
 
 
+STRUCK = """
+import os, signal
+
+def struck(call):
+    def then(path, *rest, **options):
+        given = call(path, *rest, **options)
+        if os.path.dirname(str(path)) == os.environ["TMPDIR"]:
+            os.kill(os.getpid(), signal.SIGINT)
+        return given
+    return then
+
+os.{call} = struck(os.{call})
+"""
+
+
+@pytest.mark.parametrize("call", ["open", "mkdir"])
+def test_a_signal_while_the_temporary_folder_is_tried_leaves_nothing_in_it(folder: Path, call: str) -> None:
+    """Python's `tempfile` tries the folder with a file; a signal right after it was made kept it from being removed."""
+    (folder / "sitecustomize.py").write_text(STRUCK.replace("{call}", call))
+    env = {**marked(folder), "PYTHONPATH": str(folder)}
+    process = mobench(*RUN, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = process.communicate(timeout=120)[0].decode()
+    assert (process.returncode, said) == (130, "mobench: interrupted\n")
+    wait_until(lambda: not living(folder))
+    assert leftovers(folder) == []
+
+
 def has_come_to(driver: int, moment: int) -> bool:
     """Say whether a driver has loaded numpy, or has started that many processes: a tracker, a fork server, a worker."""
     try:

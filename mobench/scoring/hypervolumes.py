@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import pandas as pd
 
 from mobench.core.operating_points import Hypervolume
 from mobench.core.problem import Problem
-from mobench.scoring.indicators.hypervolume import NonPositiveError, hypervolume, paper_hypervolume
+from mobench.scoring.indicators.hypervolume import NonPositiveError, hypervolume, hypervolumes, paper_hypervolume
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.selection import best_and_tied
 
@@ -55,6 +55,25 @@ class Front:
             return points
         return points[worth_keeping(self.validation[chosen].reshape(-1, axes), self.declared.bounds.reference)]
 
+    def of(self, runs: npt.NDArray[np.bool_]) -> Front:
+        """Return the operating points of some of the runs."""
+        return replace(
+            self, test=self.test[runs], validation=None if self.validation is None else self.validation[runs]
+        )
+
+    def volumes(self, sets: npt.NDArray[np.int64], count: int) -> Array:
+        """Return the hypervolumes of `count` sets of runs; `sets` has the number of the set for every run."""
+        _, each, axes = self.test.shape
+        points, sets = self.test.reshape(-1, axes), np.repeat(sets, each)
+        bounds = self.declared.bounds
+        if self.validation is not None:
+            seen, kept = self.validation.reshape(-1, axes), np.zeros(len(points), dtype=np.bool_)
+            for place in np.unique(sets):
+                members = np.flatnonzero(sets == place)
+                kept[members] = worth_keeping(seen[members], bounds.reference)
+            points, sets = points[kept], sets[kept]
+        return hypervolumes(points, sets, count, bounds.ideal, bounds.reference)
+
     def volume(self, runs: npt.ArrayLike | None = None) -> float:
         """Return the hypervolume of these points in the frozen bounds."""
         bounds = self.declared.bounds
@@ -77,15 +96,15 @@ def worth_keeping(points: Array, reference: npt.ArrayLike) -> npt.NDArray[np.boo
 def fronts(declared: Hypervolume, runs: pd.DataFrame) -> dict[int, Front]:
     """Return the operating points of the finished runs, per seed; a seed without a finished run has none."""
     done = runs[runs["status"] == "done"]
+    whole = _front(declared, done)
+    seeds = done["seed"].to_numpy()
+    return {int(seed): whole.of(seeds == seed) for seed in sorted(runs["seed"].unique())}
+
+
+def _front(declared: Hypervolume, done: pd.DataFrame) -> Front:
     test = _coordinates(declared, [point.values for point in declared.points], done)
     chosen = [point.select for point in declared.points]
-    validation = _coordinates(declared, chosen, done) if all(chosen) else None
-    seeds = done["seed"].to_numpy()
-    found = {}
-    for seed in sorted(runs["seed"].unique()):
-        at = seeds == seed
-        found[int(seed)] = Front(declared, test[at], None if validation is None else validation[at])
-    return found
+    return Front(declared, test, _coordinates(declared, chosen, done) if all(chosen) else None)
 
 
 def _coordinates(declared: Hypervolume, points: list[tuple[str, ...]], runs: pd.DataFrame) -> Array:
@@ -108,11 +127,12 @@ def frozen_volumes(problem: Problem, members: pd.DataFrame) -> dict[str, Volumes
 
 
 def _volumes(declared: Hypervolume, members: pd.DataFrame, seeds: list[int]) -> Volumes:
-    found: Volumes = {}
-    for contender, runs in members.groupby("contender", sort=False):
-        reached = {seed: front.volume() for seed, front in fronts(declared, runs).items()}
-        found[str(contender)] = dict.fromkeys(seeds, 0.0) | reached
-    return found
+    contenders, names = pd.factorize(members["contender"])
+    places = pd.Index(seeds).get_indexer(pd.Index(members["seed"]))
+    done = (members["status"] == "done").to_numpy()
+    sets = (contenders * len(seeds) + places)[done]
+    volumes = _front(declared, members[done]).volumes(sets, len(names) * len(seeds)).reshape(len(names), len(seeds))
+    return {str(name): dict(zip(seeds, row, strict=True)) for name, row in zip(names, volumes.tolist(), strict=True)}
 
 
 def paper_volumes(problem: Problem, members: pd.DataFrame) -> Volumes:

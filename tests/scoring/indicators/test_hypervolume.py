@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mobench.errors import NonFiniteError, UserError
-from mobench.scoring.indicators.hypervolume import hypervolume
+from mobench.scoring.indicators.hypervolume import hypervolume, hypervolumes
 
 UNIT2 = ((0.0, 0.0), (1.0, 1.0))
 UNIT3 = ((0.0,) * 3, (1.0,) * 3)
@@ -171,3 +171,25 @@ def test_rescaling_an_objective_with_its_bounds_changes_nothing(points, exponent
     k, scale = points.shape[1], 2.0**exponent
     scales = np.array([scale, *[1.0] * (k - 1)])
     assert hypervolume(points * scales, np.zeros(k), scales) == unit(points)
+
+
+@pytest.mark.parametrize("k", range(1, 6))
+def test_many_sets_at_once_are_what_each_is_alone(k):
+    generator = np.random.default_rng(k)
+    grid = generator.uniform(-0.1, 1.1, size=8)  # ties, points outside and points beyond the ideal
+    sets = generator.permutation(np.repeat(np.arange(300), generator.integers(0, 9, size=300)))
+    points = np.where(generator.random((len(sets), k)) < 0.5, generator.choice(grid, size=(len(sets), k)), 0.0)
+    points += np.where(points == 0.0, generator.random(points.shape), 0.0)
+    alone = [unit(points[sets == place]) for place in range(300)]
+    found = hypervolumes(points, sets, 300, np.zeros(k), np.ones(k))
+    assert found == pytest.approx(alone, rel=1e-15, abs=0.0)
+    assert (found == 0.0).any()
+    few = sets < 10
+    assert (hypervolumes(points[few], sets[few], 10, np.zeros(k), np.ones(k)) == found[:10]).all()
+
+
+def test_many_sets_without_a_point_have_no_volume():
+    nothing = np.empty((0, 2)), np.empty(0, dtype=np.int64)
+    assert hypervolumes(*nothing, 3, *UNIT2).tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(NonFiniteError, match="row 0"):
+        hypervolumes([[np.nan, 0.0]], np.array([0]), 1, *UNIT2)

@@ -38,7 +38,12 @@ def select(table: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
         for option in options:
             matches |= _matches(table[column], option)
         kept &= matches
-    return table[kept]
+    return rows_where(table, kept)
+
+
+def rows_where(table: pd.DataFrame, kept: pd.Series[bool]) -> pd.DataFrame:
+    """Return the rows that are marked; where all are, without a copy of their values."""
+    return table.copy(deep=False) if kept.all() else table[kept]
 
 
 def has_column(table: pd.DataFrame, column: str) -> bool:

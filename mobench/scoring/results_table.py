@@ -7,7 +7,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from mobench.core.registry import methods, problems
 from mobench.core.settings import Configurable
@@ -31,24 +35,49 @@ def results_table(given: RunColumns | Iterable[RunRecord]) -> pd.DataFrame:
         return pd.DataFrame()
     specs, number = runs.specs
     shared = pd.DataFrame([_configuration(spec) for spec in specs])
-    measured: dict[str, Any] = {
+    order = _order(runs, shared, number)
+    measured = pd.concat([_measured(runs, order), _costs(runs, order)], axis=1)
+    shared = _plain(shared.drop(columns=[name for name in measured if name in shared]))
+    identity = {
+        "id": _texts(runs.ids, order),
+        "seed": runs.table["seed"].to_numpy()[order],
+        "status": _texts(map(sys.intern, runs.strings("status")), order),  # one text compares fast
+    }
+    table = shared.take(number[order]).reset_index(drop=True).assign(**identity)
+    return pd.concat([table, measured], axis=1)
+
+
+def _order(runs: RunColumns, shared: pd.DataFrame, number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the runs by problem, method, seed and id. Columns are then put in order one by one, as they are read."""
+    place = shared.groupby(["problem", "method"], sort=True).ngroup().to_numpy()
+    keys = pa.table({"place": place[number], "seed": runs.table["seed"], "id": runs.table["id"]})
+    found: NDArray[np.int64] = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names]).to_numpy()
+    return found
+
+
+def _measured(runs: RunColumns, order: NDArray[np.int64]) -> pd.DataFrame:
+    """Return all measured numbers, in one piece: pandas is slow at many small ones, and joining them takes a copy."""
+    columns = {
         **dict(runs.numbers(METRIC)),
         **{f"{DIAGNOSTIC}{name}": values for name, values in runs.numbers(DIAGNOSTIC)},
         **{f"{TOTAL}{name}": values for name, values in runs.numbers(TOTAL)},
         **dict(runs.numbers(TIMING)),
-        **{name: runs.table[name].to_numpy() for name in ("backward_passes", "peak_memory", "failed_at_step")},
-        "error": pd.Series(runs.strings("error"), dtype=object).where(lambda errors: errors.notna(), math.nan),
     }
-    shared = _plain(shared).drop(columns=[name for name in measured if name in shared])
-    identity = {
-        "id": pd.Series(runs.ids, dtype=object),
-        "seed": runs.table["seed"].to_numpy(),
-        "status": pd.Series(map(sys.intern, runs.strings("status")), dtype=object),  # one text compares fast
-    }
-    table = shared.take(number).reset_index(drop=True).assign(**identity)
-    table = pd.concat([table, _plain(pd.DataFrame(measured))], axis=1)
-    # the copy joins hundreds of columns in one block each type; pandas warns of many small ones
-    return table.sort_values(["problem", "method", "seed", "id"], ignore_index=True).copy()
+    whole = np.empty((len(columns), len(order)))
+    for row, values in zip(whole, columns.values(), strict=True):
+        row[:] = values[order]
+    return pd.DataFrame(whole.T, columns=list(columns), copy=False)
+
+
+def _costs(runs: RunColumns, order: NDArray[np.int64]) -> pd.DataFrame:
+    counts = ("backward_passes", "peak_memory", "failed_at_step")
+    numbers = {name: runs.table[name].to_numpy()[order] for name in counts}
+    errors = _texts(runs.strings("error"), order)
+    return pd.DataFrame({**numbers, "error": errors.where(errors.notna(), math.nan)})
+
+
+def _texts(values: Iterable[str], order: NDArray[np.int64]) -> pd.Series[Any]:
+    return pd.Series(values, dtype=object).take(order).reset_index(drop=True)
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:

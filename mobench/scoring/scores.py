@@ -18,6 +18,19 @@ from mobench.scoring.indicators.intervals import Interval, interval
 if TYPE_CHECKING:
     from mobench.scoring.suite_results import SuiteResults
 
+_OVERALL = {
+    "contender",
+    "method_label",
+    "status",
+    "steps",
+    "secondary_progress",
+    "seconds_per_step",
+    "method_seconds_per_step",
+    "backward_passes",
+    "peak_memory",
+}
+"""The columns that `overall_scores` reads; a table has many more."""
+
 
 def overall_scores(results: SuiteResults) -> pd.DataFrame:
     """Return one row per contender in the suite's order: effort, quality and cost over all problem instances.
@@ -25,7 +38,8 @@ def overall_scores(results: SuiteResults) -> pd.DataFrame:
     `hypervolume` is the mean over instances per seed, then over seeds, with the bootstrap interval `low`, `high`;
     NaN where no instance has one. Costs are medians over runs, `backward_passes` is per step, `peak_memory` in bytes.
     """
-    groups = dict(list(results.table.groupby("contender")))
+    needed = [name for name in results.table if name in _OVERALL]
+    groups = dict(list(results.table[needed].groupby("contender")))
     rows = []
     for contender in results.order:
         runs = groups[contender]

@@ -22,7 +22,7 @@ from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_fr
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.provenance import Provenance
 from mobench.scoring.published import Comparison, compare, load_published
-from mobench.scoring.query import has_column, select, suite_tables
+from mobench.scoring.query import has_column, rows_where, select, suite_tables
 from mobench.scoring.results_table import instance_of, results_table
 from mobench.scoring.scores import overall_scores
 from mobench.scoring.selection import SelectedRow, selected_frame, selected_rows
@@ -108,7 +108,7 @@ class SuiteResults:
     @cached_property
     def done(self) -> pd.DataFrame:
         """The finished runs."""
-        return self.table[self.table["status"] == "done"]
+        return rows_where(self.table, self.table["status"] == "done")
 
     @property
     def named(self) -> pd.DataFrame:

@@ -27,7 +27,7 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
     settings = [setting.removeprefix("method.") for setting in split if setting in table]
     labels = instance_labels(table)
     named = table.assign(
-        contender=_contenders(table, settings),
+        contender=pd.Series(_contenders(table, settings), table.index, dtype=object),
         instance_label=table["instance"].map(labels),
     )
     places = {instance: place for place, instance in enumerate(labels)}

@@ -45,7 +45,8 @@ def compare(results: SuiteResults) -> list[Comparison]:
 
 def _comparison(row: PublishedEntry, results: SuiteResults) -> Comparison:
     table = results.table
-    rows = select(table, row.where) if len(table) else table
+    needed = [name for name in (row.value, row.per, row.by, "contender") if name]
+    rows = select(table, row.where, needed) if len(table) else table
     if row.value.startswith(VOLUME):
         values = _times_the_best_other(results, row.value.removeprefix(VOLUME), rows)
     else:

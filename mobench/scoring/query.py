@@ -27,18 +27,22 @@ AGGREGATES: dict[str, Callable[[Any], float]] = {
 """How many numbers become one."""
 
 
-def select(table: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the finished rows whose columns have the given values; a list means any of them."""
+def select(table: pd.DataFrame, where: Mapping[str, Any], columns: Iterable[str] | None = None) -> pd.DataFrame:
+    """Return the finished rows whose columns have the given values; a list means any of them.
+
+    With `columns` only those of them that the table has are returned: a row of many columns takes long to copy.
+    """
     kept = table["status"] == "done"
+    view = table if columns is None else table[[name for name in dict.fromkeys(columns) if name in table]]
     for column, wanted in where.items():
         if not has_column(table, column):
-            return table.iloc[:0]
+            return view.iloc[:0]
         options = wanted if isinstance(wanted, list) else [wanted]
         matches = pd.Series(False, index=table.index)
         for option in options:
             matches |= _matches(table[column], option)
         kept &= matches
-    return rows_where(table, kept)
+    return rows_where(view, kept)
 
 
 def rows_where(table: pd.DataFrame, kept: pd.Series[bool]) -> pd.DataFrame:
@@ -87,7 +91,7 @@ def suite_tables(suite: Suite, table: pd.DataFrame) -> list[tuple[str, pd.DataFr
 
 
 def _pivot(entry: TableEntry, table: pd.DataFrame) -> pd.DataFrame:
-    rows = select(table, entry.where)
+    rows = select(table, entry.where, [entry.rows, entry.columns, entry.value])
     lists_as_text = {
         name: rows[name].map(lambda value: spelled(value) if isinstance(value, list) else value)
         for name in (entry.rows, entry.columns)

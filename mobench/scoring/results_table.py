@@ -34,7 +34,7 @@ def results_table(given: RunColumns | Iterable[RunRecord]) -> pd.DataFrame:
     if not len(runs):
         return pd.DataFrame()
     specs, number = runs.specs
-    shared = pd.DataFrame([_configuration(spec) for spec in specs])
+    shared = pd.DataFrame(_configurations(specs))
     order = _order(runs, shared, number)
     measured = pd.concat([_measured(runs, order), _costs(runs, order)], axis=1)
     shared = _plain(shared.drop(columns=[name for name in measured if name in shared]))
@@ -86,22 +86,26 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype(dict.fromkeys(texts, object)).copy()
 
 
-def _configuration(spec: RunSpec) -> dict[str, Any]:
+def _configurations(specs: Iterable[RunSpec]) -> list[dict[str, Any]]:
     """Return the columns that all seeds of a configuration share; `id`, `seed` and `status` keep their places."""
-    return {
-        "id": None,
-        "problem": spec.problem,
-        "method": spec.method.partition("@")[0],
-        "method_label": _label(spec.method, spec.method_settings, methods()),
-        "problem_label": _label(spec.problem, spec.problem_settings, problems()),
-        "seed": None,
-        "status": None,
-        "configuration": spec.configuration.id,
-        "instance": instance_of(spec),
-        **_flat("problem", _implicit(spec.problem, problems()) | dict(spec.problem_settings)),
-        **_flat("method", _implicit(spec.method, methods()) | dict(spec.method_settings)),
-        **_flat("training", spec.training),
-    }
+    known_methods, known_problems = methods(), problems()
+    return [
+        {
+            "id": None,
+            "problem": spec.problem,
+            "method": spec.method.partition("@")[0],
+            "method_label": _label(spec.method, spec.method_settings, known_methods),
+            "problem_label": _label(spec.problem, spec.problem_settings, known_problems),
+            "seed": None,
+            "status": None,
+            "configuration": spec.configuration.id,
+            "instance": instance_of(spec),
+            **_flat("problem", _implicit(spec.problem, known_problems) | dict(spec.problem_settings)),
+            **_flat("method", _implicit(spec.method, known_methods) | dict(spec.method_settings)),
+            **_flat("training", spec.training),
+        }
+        for spec in specs
+    ]
 
 
 def _owner(name: str, known: Mapping[str, type[Configurable]]) -> type[Configurable] | None:

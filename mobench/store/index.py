@@ -45,13 +45,13 @@ def read_columns(
             if (state := packed(paths[row][0])) is not None:
                 states[row] = state.size, state.mtime_ns, state.ctime_ns
     indexed = _load(file)
-    place = {} if indexed is None else {id_: row for row, id_ in enumerate(indexed["id"].to_pylist())}
-    rows = np.array([place.get(id_, -1) for id_, _ in paths], dtype=np.int64)
+    indexed_ids = [] if indexed is None else indexed["id"].to_pylist()
+    rows = _places([id_ for id_, _ in paths], indexed_ids)
     known = rows >= 0
     if indexed is not None:
         known[known] = (_states(indexed)[rows[known]] == states[known]).all(axis=1)
     there = (states != _ABSENT).any(axis=1)
-    changed = [id_ for (id_, _), is_known, is_there in zip(paths, known, there, strict=True) if is_there > is_known]
+    changed = [paths[row][0] for row in np.flatnonzero(there & ~known).tolist()]
     if indexed is not None and not changed:
         return _runs(indexed, rows[known & there])
     fresh = RunColumns.of(read(changed))
@@ -59,14 +59,22 @@ def read_columns(
     parts = [_with_states(fresh.table, [state_of[id_] for id_ in fresh.ids])]
     if indexed is not None:
         replaced = {id_ for (id_, _), is_known in zip(paths, known, strict=True) if not is_known}
-        kept = np.array([id_ not in replaced for id_ in place], dtype=bool)
+        kept = np.array([id_ not in replaced for id_ in indexed_ids], dtype=bool)
         parts.insert(0, indexed.filter(pa.array(kept)))
     whole = RunColumns.together([RunColumns(part) for part in parts]).table
     if not whole.num_rows:
         return RunColumns.of(())
     _save(file, whole)
-    place = {id_: row for row, id_ in enumerate(whole["id"].to_pylist())}
-    return _runs(whole, [place[id_] for id_, _ in paths if id_ in place])
+    rows = _places([id_ for id_, _ in paths], whole["id"].to_pylist())
+    return _runs(whole, rows[rows >= 0])
+
+
+def _places(ids: list[str], known: list[str]) -> NDArray[np.int64]:
+    """Return where each of `ids` stands in `known`, -1 for nowhere."""
+    if ids == known:  # all runs of a suite, and nothing else was ever indexed
+        return np.arange(len(ids))
+    place = {id_: row for row, id_ in enumerate(known)}
+    return np.array([place.get(id_, -1) for id_ in ids], dtype=np.int64)
 
 
 def _state(path: str) -> tuple[int, int, int]:
@@ -107,7 +115,10 @@ def _with_states(table: pa.Table, states: Sequence[NDArray[np.int64]]) -> pa.Tab
     return table
 
 
-def _runs(whole: pa.Table, rows: NDArray[np.int64] | list[int]) -> RunColumns:
+def _runs(whole: pa.Table, rows: NDArray[np.int64]) -> RunColumns:
     """Return some rows, without numbers that only other rows have."""
-    runs = RunColumns(whole.take(pa.array(rows, pa.int64())).drop_columns(list(_STATE)))
+    plain = whole.drop_columns(list(_STATE))
+    if np.array_equal(rows, np.arange(whole.num_rows)):
+        return RunColumns(plain)
+    runs = RunColumns(plain.take(pa.array(rows)))
     return runs if len(runs) == whole.num_rows else runs.trimmed()

@@ -39,12 +39,12 @@ def instance_labels(table: pd.DataFrame) -> dict[str, str]:
     labels: dict[str, str] = {}
     if not len(table):
         return labels
-    names = table.drop_duplicates("problem")["problem"].str.partition("@")[0]
-    for id_, runs in table.groupby("problem", sort=False):
+    firsts = table.drop_duplicates("instance")  # an instance has one problem
+    names = firsts.drop_duplicates("problem")["problem"].str.partition("@")[0]
+    for id_, instances in firsts.groupby("problem", sort=False):
         name = str(id_).partition("@")[0]
         if (names == name).sum() > 1:
             name = str(id_)
-        instances = runs.drop_duplicates("instance")
         columns = [str(column) for column in instances if str(column).startswith(("problem.", "training."))]
         varied = [column for column in columns if instances[column].map(str).nunique() > 1]
         rows = sorted(instances.to_dict("records"), key=lambda row: [_sortable(row[column]) for column in varied])

@@ -11,6 +11,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker, util
+from pathlib import Path
+
+from mobench.errors import UserError
 
 MARK = "MOBENCH_FORK_SERVER"
 """The environment variable that tells `preload` that it is loaded by this server: the folder of the server's socket.
@@ -31,7 +34,13 @@ def start() -> None:
     resource_tracker.ensure_running()
     # From the first file in the temporary folder until the server, which removes what is there, no signal gets between.
     with _shielded(), _environment({**_ONE_THREAD, MARK: util.get_temp_dir()}):
-        forkserver.ensure_running()
+        try:
+            forkserver.ensure_running()
+        except OSError as error:
+            if "too long" not in str(error):
+                raise
+            folder = Path(util.get_temp_dir()).parent
+            raise UserError(f"TMPDIR={folder} is too long a path for sockets; set TMPDIR to a shorter one") from error
 
 
 def abandon() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -24,9 +28,15 @@ def mobench(*arguments: object, cwd: Path, env: Mapping[str, str], **options: ob
 
 def marked(folder: Path) -> dict[str, str]:
     """Return an environment whose processes can be found again, with a temporary folder of its own."""
-    scratch = folder / "scratch"
-    scratch.mkdir(exist_ok=True)
-    return {**os.environ, MARK: str(folder), "TMPDIR": str(scratch), "OMP_NUM_THREADS": "1"}
+    return {**os.environ, MARK: str(folder), "TMPDIR": str(scratch(folder)), "OMP_NUM_THREADS": "1"}
+
+
+@cache
+def scratch(folder: Path) -> Path:
+    """Return a temporary folder for the programs of this test; its path is short, since sockets are made in it."""
+    made = Path(tempfile.mkdtemp(prefix="mb-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def living(folder: Path) -> list[psutil.Process]:
@@ -42,7 +52,7 @@ def living(folder: Path) -> list[psutil.Process]:
 def leftovers(folder: Path) -> Sequence[Path]:
     """Return what lies in the temporary folder, but what each user has there once: torch's cache and our lock files."""
     lasting = ("torchinductor_", f"mobench-{os.getuid()}")
-    return [path for path in (folder / "scratch").iterdir() if not path.name.startswith(lasting)]
+    return [path for path in scratch(folder).iterdir() if not path.name.startswith(lasting)]
 
 
 def wait_until(happened: Callable[[], object], patience: float = PATIENCE) -> None:

@@ -22,6 +22,7 @@ from mobench.reporting.sheets import (
     selection_policy,
 )
 from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.unscored import unscored_lines
 
 if TYPE_CHECKING:
     from mobench.core.spec import RunSpec
@@ -52,6 +53,8 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
     print_heading(console, results.suite.title, results.suite.name, results.profile)
     failed = f", {results.failed} of them failed" if results.failed else ""
     console.print(f"{len(results.table)} of {results.planned} planned runs are stored{failed}")
+    for line in unscored_lines(results.table):
+        console.print(Text(line))
     if not len(results.done):
         console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")
         return

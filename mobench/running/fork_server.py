@@ -44,9 +44,10 @@ def start() -> None:
 
 
 def abandon() -> None:
-    """Kill a server that is still loading, so that nothing waits for its end."""
+    """Kill a server that is loading or does not answer, so that nothing waits for it and another can start."""
     if (server := server_id()) is not None and lives():
         os.kill(server, signal.SIGKILL)
+        os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
 
 def server_id() -> int | None:

@@ -80,7 +80,7 @@ def serve(channel: Connection, trace: int, variables: Mapping[str, str]) -> None
     while True:
         try:
             message = channel.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             return
         channel.send(_do(message, channel) if isinstance(message, Job) else _call(message, channel))
 

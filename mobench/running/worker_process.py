@@ -6,7 +6,9 @@ import fcntl
 import os
 import signal
 import tempfile
+import termios
 import time
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing import connection, reduction
@@ -125,10 +127,9 @@ class WorkerProcess:
             self._begin_anew()
             return None
         self._message = self.since = None
+        said = _can_be_read(self._process.sentinel)
         code = self._process.exitcode
-        if code == LOST_SERVER and not fork_server.lives():
-            code = None
-        return Death(code, out_of_memory_kills() > self._kills)
+        return Death(None if code == LOST_SERVER and not said else code, out_of_memory_kills() > self._kills)
 
     def ask_to_stop(self) -> None:
         """Ask the training loop to save its state and to stop."""
@@ -169,14 +170,25 @@ class WorkerProcess:
             kill_descendants(server, spare=started_here())
 
     def _start(self) -> None:
-        fork_server.start()
-        self._silent = False
-        self._channel, theirs = connection.Pipe()
-        self._process: ForkServerProcess = fork_server.context.Process(
-            target=serve, args=(theirs, _Descriptor(self._trace.fileno()), self._variables)
-        )
-        self._process.start()
-        theirs.close()
+        """Fork a process, from another server if the one that runs is killed meanwhile."""
+        for _ in range(FALSE_STARTS):
+            fork_server.start()
+            ours, theirs = connection.Pipe()
+            process = fork_server.context.Process(
+                target=serve, args=(theirs, _Descriptor(self._trace.fileno()), self._variables)
+            )
+            try:
+                process.start()
+            except (EOFError, ConnectionError):
+                ours.close()
+                fork_server.abandon()
+                continue
+            finally:
+                theirs.close()
+            self._process: ForkServerProcess = process
+            self._channel, self._silent = ours, False
+            return
+        raise WorkerStartError("the process that worker processes are forked from dies again and again")
 
     def _begin_anew(self) -> None:
         """Replace a process that died before it was ready."""
@@ -186,10 +198,11 @@ class WorkerProcess:
                 "worker processes die before they begin; what they printed stands above. "
                 "A script that calls mobench must do so under `if __name__ == '__main__':`"
             )
-        self._channel.close()
-        self._process.join()
-        self._process.close()
+        channel, process = self._channel, self._process
         self._start()
+        channel.close()
+        process.join()
+        process.close()
 
     def _send(self) -> None:
         self._trace.truncate(0)
@@ -209,6 +222,13 @@ class WorkerProcess:
     def _signal(self, number: int) -> None:
         if self._process.pid is not None and self._process.is_alive():
             os.kill(self._process.pid, number)
+
+
+def _can_be_read(pipe: int) -> bool:
+    """Say whether there is something in a pipe; none in that of an exit code: who was to write it, ended before."""
+    waiting = array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, waiting)
+    return waiting[0] > 0
 
 
 class _Descriptor:

@@ -27,6 +27,7 @@ from mobench.scoring.results_table import instance_of, results_table
 from mobench.scoring.scores import overall_scores
 from mobench.scoring.selection import SelectedRow, selected_frame, selected_rows
 from mobench.scoring.sent_in import SentIn
+from mobench.scoring.unscored import without_unscored
 from mobench.store.columns import RunColumns
 from mobench.store.record import RunRecord
 from mobench.store.stored_runs import Runs
@@ -76,6 +77,8 @@ class SuiteResults:
         if len(table):
             table = with_contenders(table, suite.split).assign(**_origin(table, sent_in))
         solved = _Problems(suite, runs.specs[0])
+        if len(table):
+            table = without_unscored(table, solved)
         return cls(
             suite=suite,
             table=with_delta(table, suite.baselines, solved),

@@ -90,6 +90,10 @@ def test_nothing_is_left_behind(folder: Path) -> None:
 def test_what_they_say_is_shown_as_text(folder: Path) -> None:
     printed = [(folder / "stdout").read_bytes()]
     assert b"[/b]" in printed[0]
+    words = " ".join(printed[0].decode().split())
+    assert (
+        "bad-no-losses: 1 of its runs counts as failed: the record says that the run is done, but lacks loss/" in words
+    )
     code, listed = said(folder, "results", "--failed", "results=beside")
     assert code == 0 and b"[nan, nan, nan]" in listed and b"[/b] [nan, nan] [bold red]x[/]" in listed
     printed.append(listed)

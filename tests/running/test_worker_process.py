@@ -1,0 +1,33 @@
+"""Worker processes whose fork server is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from mobench.running import fork_server
+from mobench.running.worker_process import Death, WorkerProcess
+from tests.faults.processes import wait_until
+
+
+def test_a_killed_fork_server_is_replaced_and_no_fault_of_its_workers() -> None:
+    workers = [WorkerProcess({}), WorkerProcess({})]
+    try:
+        wait_until(lambda: [worker.poll() for worker in workers] and all(worker.doing == "ready" for worker in workers))
+        server = fork_server.server_id()
+        assert server is not None
+        os.kill(server, signal.SIGSTOP)  # it takes the request for a worker, and dies without an answer
+        killer = threading.Timer(0.5, os.kill, (server, signal.SIGKILL))
+        killer.start()
+        workers.append(WorkerProcess({}))
+        killer.join()
+        assert fork_server.lives() and fork_server.server_id() != server
+        for worker in workers[:2]:
+            found: list[Death] = []
+            wait_until(lambda worker=worker, found=found: found.append(worker.poll()) or found[-1])
+            assert found[-1].code is None and found[-1].from_outside
+        wait_until(lambda: workers[2].poll() or workers[2].doing == "ready")
+    finally:
+        for worker in workers:
+            worker.kill(everything=False)

@@ -23,7 +23,7 @@ def without_unscored(table: pd.DataFrame, problems: Mapping[str, Problem]) -> pd
         problem = problems.get(str(instance))
         needed = list(_needed(problem)) if problem else []
         there = np.isfinite(runs.reindex(columns=needed).to_numpy(dtype=np.float64))
-        for row in np.flatnonzero(~there.all(axis=1)):
+        for row in np.flatnonzero(~there.all(axis=1)).tolist():
             lacking = [name for name, found in zip(needed, there[row], strict=True) if not found]
             status[runs.index[row]], error[runs.index[row]] = "failed", LACKS + ", ".join(lacking)
     return table.assign(status=status, error=error)

@@ -85,7 +85,8 @@ def test_the_second_version_ranks_by_error_and_size():
     assert [*found.all_volumes["a"]] == ["size", "flops", "latency", "losses"]
     assert found.all_volumes["a"]["latency"]["pcd"][0] == pytest.approx(1 / 2)
     (sheet,) = hypervolume_sheets(found)
-    assert sheet.header == ("method", "HV size", "HV flops", "HV latency", "HV losses", "HV, paper's form")
+    columns = ("HV size", "HV flops", "HV latency", "HV losses", "HV, paper's form")
+    assert sheet.header == ("method", *(f"{column} ↑" for column in columns))
 
 
 def test_chance_on_digits_is_the_largest_class():

@@ -73,7 +73,7 @@ def test_an_error_with_escapes_and_overrides_becomes_plain(bundle):
     record = bundle.records[0]
     outcome = replace(record.outcome, status="failed", error="Traceback\n\x1b[31mred\u202egnp.exe" + "x" * 5000)
     error = thinned(replace(record, outcome=outcome)).outcome.error
-    assert error.startswith(" [31mred gnp.exe") and len(error) <= limits.TEXT
+    assert error.startswith(r"\x1b[31mred\u202egnp.exe") and len(error) <= limits.TEXT
 
 
 def test_settings_of_an_unknown_plugin_are_shown_without_its_class(bundle):

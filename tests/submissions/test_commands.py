@@ -148,7 +148,7 @@ def test_two_versions_of_a_plugin_need_a_decision(folder, tmp_path):
         (["out=x.jsonl.gz"], "by="),
         (["by=Ada"], "out="),
         (["by=Ada", "out=x.zip"], "ends in .jsonl.gz"),
-        (["by=Ada\x1b[0m", "out=x.jsonl.gz"], "control"),
+        (["by=Ada\x1b[0m", "out=x.jsonl.gz"], "unseen characters"),
         ([f"by={'x' * 200}", "out=x.jsonl.gz"], "at most 100"),
         (["by=Ada", "by=Eve", "out=x.jsonl.gz"], "twice"),
         (["by=Ada", "out=x.jsonl.gz", "methods=unit-sun"], "Did you mean 'unit-sum'"),

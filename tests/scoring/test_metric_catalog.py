@@ -17,10 +17,11 @@ from mobench.training.optimizer import Training
 
 def test_every_column_of_every_shipped_method_is_declared(store):
     training = Training(optimizer="sgd", lr=0.01, steps=3).configuration()
-    given = [kind() for kind in problems().values()]
+    given = [kind() for kind in problems().values() if not kind.id.startswith("celeba@")]  # its images are not shipped
     shipped = [kind for name, kind in methods().items() if ":" not in name]  # another test may have asked for TorchJD's
+    combining = [kind for kind in shipped if kind().proximal_weight is None]
     for problem in given:
-        kinds = [find_method("pcd")] if problem.id.startswith("compression@") else shipped
+        kinds = [find_method("pcd")] if problem.id.startswith("compression@") else combining
         assert execute([[RunSpec.of(problem, kind(), training, 0)] for kind in kinds], store, jobs=0).failed == 0
     catalog, table = MetricCatalog(given), results_table(store.records())
     assert [column for column in table if column not in catalog] == []

@@ -192,6 +192,7 @@ def test_it_appears_in_the_interactive_figure(home: Path, browser: Browser) -> N
         row = page.locator('tr[data-row="tilted-sum"]')
         expect(row.locator("label")).to_have_text("Tilted sum")
         assert float(row.locator("td").nth(2).inner_text()) == pytest.approx(np.linalg.norm(direction), rel=5e-3)
+        row.get_by_role("checkbox").check()  # the figure begins with few arrows
         assert page.locator('[data-arrow="tilted-sum"]').count() == 1
         page.get_by_label("Tilted sum: tilt, weight of the primary").fill("0")
         assert float(row.locator("td").nth(0).inner_text()) == 1.0

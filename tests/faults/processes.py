@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,13 @@ PATIENCE = 120.0
 def mobench(*arguments: object, cwd: Path, env: Mapping[str, str], **options: object) -> subprocess.Popen[bytes]:
     """Start the real program; everything that comes of it carries `env`."""
     command = [sys.executable, "-m", "mobench", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=cwd, env=dict(env), start_new_session=True, **options)  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen(command, cwd=cwd, env=dict(env), start_new_session=True, preexec_fn=hear_signals, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def hear_signals() -> None:
+    """Undo that a shell lets what it starts in the background ignore signals: programs inherit that."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def marked(folder: Path) -> dict[str, str]:

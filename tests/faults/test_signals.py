@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from mobench.store.folder import Store
-from tests.faults.processes import leftovers, living, marked, mobench, wait_until, workers
+from tests.faults.processes import hear_signals, leftovers, living, marked, mobench, wait_until, workers
 
 SUITE = """
 title: Long runs
@@ -64,6 +64,7 @@ def on_a_terminal(folder: Path) -> tuple[int, int]:
     if child == 0:
         os.chdir(folder)
         os.environ.update(marked(folder))
+        hear_signals()
         os.execv(sys.executable, [sys.executable, "-m", "mobench", *RUN])
     return child, terminal
 

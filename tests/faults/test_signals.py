@@ -16,6 +16,8 @@ import pytest
 from mobench.store.folder import Store
 from tests.faults.processes import hear_signals, leftovers, living, marked, mobench, wait_until, workers
 
+pytestmark = pytest.mark.faults  # minutes long: they wait for the real program to start, train and stop, many times
+
 SUITE = """
 title: Long runs
 problems: {double-well@1: {k: 3, dimension: 10}}

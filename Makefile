@@ -18,7 +18,7 @@ test: $(VENV)/tested              ## install with everything the tests need, and
 	-$(MAKE) --no-print-directory slurm
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered tests
 
-faults: $(VENV)/tested            ## kill drivers and workers of two suites 200 times, and compare with undisturbed runs
+faults: $(VENV)/tested            ## signals to the real program, and 200 kills of drivers and workers, compared with undisturbed runs
 	$(BIN)/python -m pytest -s -m faults tests/faults
 
 peers: $(VENV)/peers              ## compare with other libraries; size=quick|default|all only=PARTS out=DIR data.root=DIR

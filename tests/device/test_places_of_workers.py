@@ -1,7 +1,7 @@
 """Workers on a machine with several GPUs: where each of them computes, and what happens when memory runs out.
 
-`torch.cuda.device_count` is all that is pretended, in every process, as torch would say it. Commands, worker
-processes and their environment are real.
+All that is pretended, in every process, is that `torch.cuda` counts three devices. Runs still compute on the CPU.
+Commands, worker processes and their environment are real.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class AfterTorch:
         def exec_module(module):
             load(module)
             module.cuda.device_count = lambda: 3
+            module.cuda.is_available = lambda: False  # Lightning has it follow `device_count`, by a variable it sets
         spec.loader.exec_module = exec_module
         return spec
 

@@ -153,7 +153,10 @@ class Command(Configurable, ABC):
 def _value(key: str, setting: Setting, typed: str) -> Any:
     if setting.kind == "names":
         inside = typed[1:-1] if typed.startswith("[") and typed.endswith("]") else typed
-        return [name.strip() for name in inside.split(",") if name.strip()]
+        listed = [name.strip() for name in inside.split(",") if name.strip()]
+        if not listed:
+            raise UserError(f"{key}={spelled(typed)} names nothing; it takes {setting.accepted}")
+        return listed
     return read_value(key, setting, typed) if setting.kind == "seeds" else typed
 
 

@@ -28,6 +28,8 @@ Owner = TypeVar("Owner", bound=Configurable)
 GROUP_SIZE = 96
 """At most this many runs train in lockstep: enough to share the cost of a step, few enough to
 spread over the workers and to lose little when a group is killed."""
+MOST_RUNS = 1_000_000
+"""A plan of more runs is refused before any of them is made; a million take a few GB of the driver's memory."""
 NETWORKS = 16
 """At most this many networks do: with more, what a step touches leaves the cache, and memory grows."""
 
@@ -60,6 +62,7 @@ Note = Callable[[Configurable, str], None]
 def make_plan(suite: Suite, overrides: Mapping[str, Any], note: Note = lambda owner, doing: None) -> Plan:
     """Check every setting of the suite and the overrides, and expand all sweeps."""
     base, suite = suite, override_suite(suite, overrides)
+    _refuse_size(suite)
     problems = [entry for name, given in suite.problems.items() for entry in expand_entry(find_problem(name), given)]
     methods = [entry for name, given in suite.methods.items() for entry in expand_entry(find_method(name), given)]
     specs = []
@@ -77,6 +80,25 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any], note: Note = lambda ow
         note(method, "its reset")
         method.reset(k, np.random.default_rng(0))
     return Plan(suite, tuple({spec.id: spec for spec in specs}.values()), base)
+
+
+def _refuse_size(suite: Suite) -> None:
+    """Count the runs before one is made, and refuse none as well as too many."""
+    if not suite.methods:
+        raise UserError(f"suite {suite.name} has no methods; methods=A,B names some")
+    configurations = [sum(map(_configurations, part.values())) for part in (suite.problems, suite.methods)]
+    runs = math.prod(configurations) * len(suite.seeds)
+    if runs > MOST_RUNS:
+        raise UserError(
+            f"suite {suite.name} plans {runs:,} runs: {configurations[0]:,} problems × {configurations[1]:,} methods × "
+            f"{len(suite.seeds):,} seeds, each with its sweep; a plan has at most {MOST_RUNS:,}"
+        )
+
+
+def _configurations(entry: Any) -> int:
+    """Return how many points the sweeps of an entry have."""
+    lists = ([value for value in variant.values() if isinstance(value, list)] for variant in _variants(entry))
+    return sum(math.prod(map(len, found)) for found in lists)
 
 
 def refuse_shared_tensor(problem: Problem, training: Training) -> None:

@@ -107,6 +107,8 @@ class Training(Configurable):
 
     def _refuse_mistakes(self) -> None:
         """Refuse names that torch does not have, arguments it does not take, and settings that would be ignored."""
+        if not self.steps and not self.epochs:
+            raise UserError("training.steps=0 is not accepted; where epochs is 0 it takes a whole number from 1")
         if self.optimizer not in USED and self.optimizer not in optimizers():
             raise unknown("value for training.optimizer:", self.optimizer, optimizers())
         if self.schedule not in SCHEDULES and self.schedule not in schedulers():

@@ -43,6 +43,7 @@ DIGITS = "9" * 5000
                 "{a: 1}",
                 "!!binary abc",
                 "-1",
+                "0",
                 "1e400",
                 "null",
             )
@@ -77,6 +78,7 @@ DIGITS = "9" * 5000
         *(
             SUITE.replace("{ws: {}}", methods)
             for methods in (
+                "{}",
                 "{ws: 1}",
                 "{ws: []}",
                 "{1: {}}",
@@ -119,13 +121,31 @@ def test_a_mistake_in_a_suite_is_one_line(tmp_path: Path, text: str, capsys: pyt
         "methods.ws.weight=" + "[" * 900, "methods.ws.weight=.nan", f"methods.ws.weight={DIGITS}", "training.=1",
         "training.steps=1e400", "training.steps=true", f"training.lr={DIGITS}", "training.optimizer=1",
         "training.schedule={a: 1}", "problems.nope.k=2", "=1", "--nope", "x", "plugins=nope", "plugins=/etc/passwd",
-        "training.optimizer=\x1b[2J", "plugins=\0", "seeds=[1e400]",
+        "training.optimizer=\x1b[2J", "plugins=\0", "seeds=[1e400]", "training.steps=0", "methods=,", "methods=[]",
+        "problems=, ,", "plugins=,", "seeds=,", "seeds=", "methods.ws.weight=[]", "methods.ws.training.steps=0",
     ],
 )  # fmt: skip
 def test_a_mistake_on_the_line_is_one_line(tmp_path: Path, word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "suite=plane", word, f"results={tmp_path / 'out'}", "--dry-run"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and len(said) < 1500 and "\x1b" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["training.steps=0"], "training.steps=0 is not accepted"),
+        (["methods=,"], "methods=, names nothing"),
+        (["problems=[]"], "problems=[] names nothing"),
+        (["seeds=1000000", "methods.pcd.tau=[0.1,0.2]"], "a plan has at most 1,000,000"),
+        (["methods.ws.weight=" + str([*range(2000)]), "seeds=1000"], "a plan has at most 1,000,000"),
+    ],
+)
+def test_nothing_to_run_and_too_much_are_refused_with_the_reason(
+    tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "suite=plane", *words, f"results={tmp_path / 'out'}"]) == 2
+    assert reason in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_results_is_a_folder_whatever_it_looks_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,12 @@ def _run(given: list[str]) -> int:
         if asked:
             print(help_of(commands()[name]))
             return 0
-        return commands()[name].read(given[len(name.split()) :]).execute()
+        command = commands()[name].read(given[len(name.split()) :])
+        if command.loads:
+            from mobench.cli.guarded_command import execute
+
+            return execute(command)
+        return command.execute()
     words = [word for word in given if not word.startswith("-")]
     group = f"{words[0]} " if words and any(known.startswith(f"{words[0]} ") for known in commands()) else ""
     if words[1 if group else 0 :]:

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from mobench.cli.project_file import PER_RUN, project_defaults
 from mobench.core.plain_text import plain
@@ -55,6 +55,8 @@ class Command(Configurable, ABC):
     more: ClassVar[str] = ""
     """What other keys the command takes; without it they are refused."""
     examples: ClassVar[str] = ""
+    loads: ClassVar[Literal["", "packages", "plugins"]] = ""
+    """What of others it loads where it is executed: installed packages, or these and `plugins` (`guarded_command`)."""
 
     others: Mapping[str, str] = {}
     """The values of keys that are no settings, as they were typed."""

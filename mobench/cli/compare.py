@@ -21,6 +21,7 @@ class Compare(Command):
     """
 
     name = "compare"
+    loads = "plugins"
     words = ("first", "second")
     examples = """
   mobench compare pcd mgda

@@ -14,6 +14,7 @@ class Export(Command):
     """Write what a stored run trained, e.g. a compressed network, to a file."""
 
     name = "export"
+    loads = "plugins"
     words = ("run",)
     more = "and what the run's problem takes, e.g. target=0.9: remove this fraction of a network's parameters"
     examples = """

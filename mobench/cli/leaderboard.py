@@ -16,6 +16,7 @@ class Build(Command):
     """
 
     name = "leaderboard build"
+    loads = "plugins"
 
     results: str = RESULTS
     out: str = text("site", meaning="where the site goes; an older site there is replaced", shown="DIR")

@@ -24,6 +24,7 @@ class List(Command):
     """
 
     name = "list"
+    loads = "plugins"
     words = ("what", "only")
 
     what: str = replace(choice(None, tuple(KINDS), meaning="what to list"), shown="methods|problems|suites|params")

@@ -43,6 +43,7 @@ class New(Command):
     """
 
     name = "new"
+    loads = "packages"
     words = ("kind", "called")
     examples = """
   mobench new method unit-sum

@@ -23,6 +23,7 @@ class Report(Command):
     """
 
     name = "report"
+    loads = "plugins"
 
     suite: list[str] = SUITES
     profile: str | None = text(None, meaning="only this profile; left out: every one that was run", shown="NAME")

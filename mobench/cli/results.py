@@ -27,6 +27,7 @@ class Results(Command):
     """
 
     name = "results"
+    loads = "plugins"
     examples = """
   mobench results suite=escape
   mobench results method=pcd,mgda

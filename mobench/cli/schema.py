@@ -17,6 +17,7 @@ class Schema(Command):
     """
 
     name = "schema"
+    loads = "plugins"
     words = ("what",)
     examples = """
   mobench schema suite > suite.schema.json

@@ -22,6 +22,7 @@ class Show(Command):
     """
 
     name = "show"
+    loads = "packages"
     words = ("run",)
     examples = """
   mobench show 3fa9c1

@@ -22,6 +22,7 @@ class Submit(Command):
     """Write the results of a method as one file, for the leaderboard."""
 
     name = "submit"
+    loads = "packages"
     examples = """
   mobench run suite=plane plugins=mine.py methods=+mine
   mobench submit by="Ada Lovelace" plugins=mine.py out=mine.jsonl.gz

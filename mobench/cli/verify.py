@@ -33,6 +33,7 @@ class Verify(Command):
     """
 
     name = "leaderboard verify"
+    loads = "packages"
     words = ("files",)
     examples = """
   mobench leaderboard verify

@@ -283,7 +283,7 @@ def _all(kind: str) -> dict[str, Plugin]:
         for entry in importlib.metadata.entry_points(group=f"mobench.{kind}") if _installed_packages else ():
             try:
                 loaded = entry.load()
-            except Exception as error:  # noqa: BLE001 - a broken package costs only what it would have added
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken package costs only what it would have added
                 source = entry.dist.name if entry.dist else entry.value
                 reason = f"{type(error).__name__}: {error}"
                 warnings.warn(

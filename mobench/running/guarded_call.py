@@ -6,8 +6,9 @@ from multiprocessing import connection
 from typing import Any
 
 from mobench.errors import UserError
+from mobench.running.death import Death
 from mobench.running.worker_main import Call, Raised
-from mobench.running.worker_process import Death, WorkerProcess
+from mobench.running.worker_process import WorkerProcess
 
 PATIENCE_SECONDS = 60.0
 """How long one step of a call may take: the import of a file, or the reset of a method."""

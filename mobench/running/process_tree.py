@@ -22,9 +22,9 @@ def die_with_parent() -> None:
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def adopt_orphans() -> None:
+def adopt_orphans(on: bool = True) -> None:
     """Become the parent of all descendants that lose theirs, also of those that hide in own sessions (Linux)."""
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(PR_SET_CHILD_SUBREAPER, int(on))
 
 
 def kill_group(leader: int) -> None:
@@ -51,6 +51,11 @@ def kill_descendants(parent: int, *, spare: frozenset[int] = frozenset()) -> Non
 def started_here() -> frozenset[int]:
     """Return the processes that this one has started through multiprocessing."""
     return frozenset(child.pid for child in multiprocessing.active_children() if child.pid is not None)
+
+
+def children_of(process: int) -> frozenset[int]:
+    """Return the living children of a process."""
+    return frozenset(child.pid for child in _children(process))
 
 
 def out_of_memory_kills() -> int:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import tempfile
 import termios
 import time
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from multiprocessing import connection, reduction
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import Any
 
 from mobench.running import fork_server
+from mobench.running.death import Death
 from mobench.running.job import Steps
 from mobench.running.process_tree import (
     kill_descendants,
@@ -29,8 +28,6 @@ from mobench.running.worker_main import SHOW_STACK, STOP, Doing, serve
 
 FALSE_STARTS = 3
 """How many times in a row a process may die before it is ready."""
-FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT}
-"""Signals that nobody's code causes by accident."""
 LOST_SERVER = 255
 """The exit code that Python makes up when the fork server is gone and nobody knows the true one."""
 STACK_SECONDS = 0.3
@@ -39,30 +36,6 @@ STACK_SECONDS = 0.3
 
 class WorkerStartError(RuntimeError):
     """Worker processes die before they begin their first job."""
-
-
-@dataclass(frozen=True)
-class Death:
-    """A process that ended without an answer."""
-
-    code: int | None
-    """Its exit code; negative: the signal that killed it."""
-    memory: bool = False
-    """Whether the system killed a process meanwhile because memory ran out."""
-
-    @property
-    def from_outside(self) -> bool:
-        """Whether something else than the process's own code is the likely cause."""
-        return self.code is None or -self.code in FROM_OUTSIDE
-
-    def __str__(self) -> str:
-        if self.code is None:
-            return "the worker process vanished"
-        if self.code >= 0:
-            return f"the worker process ended with exit code {self.code} in the middle of the run"
-        name = signal.Signals(-self.code).name if -self.code in signal.valid_signals() else f"signal {-self.code}"
-        hint = "; the usual cause is that memory ran out" if -self.code == signal.SIGKILL else ""
-        return f"the worker process was killed by {name}{hint}"
 
 
 class WorkerProcess:

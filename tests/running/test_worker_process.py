@@ -7,7 +7,8 @@ import signal
 import threading
 
 from mobench.running import fork_server
-from mobench.running.worker_process import Death, WorkerProcess
+from mobench.running.death import Death
+from mobench.running.worker_process import WorkerProcess
 from tests.faults.processes import wait_until
 
 

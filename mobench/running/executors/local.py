@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from mobench.running.death import Death
 from mobench.running.executors.base import Executor, Setup, Share
 from mobench.running.executors.here import too_slow
 
 if TYPE_CHECKING:
     from mobench.running.job import Job, Result, Steps
     from mobench.running.machine import Place
-    from mobench.running.worker_process import Death, WorkerProcess
+    from mobench.running.worker_process import WorkerProcess
 
 WATCH_SECONDS = 0.1
 """How often the memory of workers is looked at."""
@@ -141,7 +142,6 @@ class Slot:
         """Return what came of the job, None while it goes on."""
         from mobench.running.job import Lost
         from mobench.running.worker_main import Raised
-        from mobench.running.worker_process import Death
 
         assert self._worker is not None and self.job is not None
         answer: Result | Death | Raised | None = self._worker.poll()

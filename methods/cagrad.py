@@ -29,6 +29,9 @@ class CAGrad(Method):
     g_w·g_0 + c ‖g_0‖ ‖g_w‖ over the simplex. For c ≥ 1 the fixed points are Pareto-stationary. At g_0 = 0
     the ball is a point and d = 0.
 
+    The dual is solved exactly. TorchJD's CAGrad leaves it to a cone solver, within whose tolerance w is any point: its
+    updates differ from these by up to 1e-4 of their length.
+
     Scale: (1 − c) ‖g_0‖ ≤ ‖d‖ ≤ (1 + c) ‖g_0‖, about 1/K of PCGrad's sum. `rescale` divides d by
     1 + c² or 1 + c, as published code does. With one objective d = (1 + c) g_1 before rescaling.
     """

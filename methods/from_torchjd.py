@@ -161,6 +161,23 @@ class Observing(Scalarized):
         self.solver.module.update(torch.from_numpy(losses_after.copy()))
 
 
+class Epochal(Scalarized):
+    """A scalarizer that is told when an epoch ends, which is every `period` steps: a step does not know its epoch."""
+
+    period: int
+
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        self.steps = 0
+
+    def weights(self, step: Step) -> Vector:
+        found = super().weights(step)
+        self.steps += 1
+        if self.steps % self.period == 0:
+            self.solver.module.step()
+        return found
+
+
 class Solver:
     """An object of TorchJD with its state: tensors, numbers and words of it and its parts, and what trains it."""
 
@@ -194,6 +211,7 @@ class Solver:
             kept = {name: each.detach() if isinstance(each, torch.Tensor) else each for name, each in own.items()
                     if name not in ("training",) and isinstance(each, (torch.Tensor, *PLAIN))}  # fmt: skip
             parts[path] = {name: each for name, each in kept.items() if not name.startswith(("_forward", "_backward"))}
+            parts[path] |= {name: list(each) for name, each in own.items() if isinstance(each, list) and _tensors(each)}
             key = own.get("_state_key")
             if isinstance(key, tuple):
                 parts[path]["_state_key"] = [_spelled(each) for each in key]
@@ -213,6 +231,12 @@ class Solver:
                     part.__dict__[name] = value
         if self.optimizer is not None:
             self.optimizer.load_state_dict(state["optimizer"])
+
+
+def _tensors(values: list[Any]) -> bool:
+    import torch
+
+    return all(isinstance(value, torch.Tensor) for value in values)
 
 
 def _spelled(value: Any) -> Any:
@@ -272,6 +296,8 @@ def make(name: str) -> type[Method]:
     base = _base(kind)
     if base is Scalarized and _trains(kind, arguments):
         settings["trained_lr"] = real(0.01, low=0.0, meaning="Adam's learning rate for what the scalarizer trains")
+    if base is Epochal:
+        settings["period"] = integer(50, low=1, meaning="steps after which TorchJD is told that an epoch ended")
     text = inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
     body = {
         "__module__": __name__,
@@ -296,6 +322,8 @@ def _base(kind: type[Any]) -> type[TorchJD]:
         return Weighted
     if issubclass(kind, aggregation.Aggregator):
         return Aggregated
+    if hasattr(kind, "step"):
+        return Epochal
     return Observing if hasattr(kind, "update") else Scalarized
 
 

@@ -1,14 +1,16 @@
 """Our methods against TorchJD's on the same well-conditioned inputs: `python -m benchmarks.peers.agreement [COUNT]`.
 
-An input is three Gaussian gradients in R^30 and losses between 0.5 and 2. What is compared is the update of a first
-step, by the length of the difference over the length of ours. Methods that draw at random are compared on two
-gradients, where the order of two does not matter, or not at all.
+An input is three Gaussian gradients in R^30 and losses between 0.5 and 2. What is compared is the update, by the length
+of the difference over the length of ours: that of a first step, and for methods with a memory those of several steps in a
+row. Methods whose order of objectives is random are compared on two, where it does not matter; methods that draw
+numbers get the same ones.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy as np
 import torch
 
 import mobench
+from mobench.core.registry import find_method
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Pair:
     our_settings: Mapping[str, Any] = field(default_factory=dict)
     their_settings: Mapping[str, Any] = field(default_factory=dict)
     k: int = 3
+    steps: int = 1
+    """Inputs that one object gets in a row."""
     bound: float = 1e-6
     """How far they may be apart; above 1e-6, `why` says what TorchJD does otherwise."""
     why: str = ""
@@ -35,38 +40,69 @@ class Pair:
 EXACT = {"norm_eps": 0.0, "reg_eps": 0.0}
 
 PAIRS = (
+    Pair("ws", "scalarization.Constant", {"weight": 0.5}, {"weights_": (0.5, 0.25, 0.25)}),
     Pair("upgrad", "UPGrad", their_settings=EXACT),
     Pair("dualproj", "DualProj", their_settings=EXACT),
     Pair("alignedmtl", "AlignedMTL"),
     Pair("imtlg", "IMTLG"),
     Pair("config", "ConFIG"),
     Pair("pcgrad", "PCGrad", k=2),
-    Pair("gradvac", "GradVac", {"beta": 0.5}, {"eps": 0.0}, k=2),
-    Pair("pcd", "PCD", {"tau": 0.1}, {"tau": 0.1}),
+    Pair("gradvac", "GradVac", {"beta": 0.5}, {"eps": 0.0}, k=2, steps=5),
+    Pair("graddrop", "GradDrop"),
+    Pair("rgw", "Random"),
+    Pair("rlw", "scalarization.Random"),
+    Pair("pcd", "PCD", {"tau": 0.1}, {"tau": 0.1}, steps=5),
     Pair("fairgrad", "FairGrad", {"alpha": 2.0}, {"alpha": 2.0}),
-    Pair("nashmtl", "NashMTL"),
+    Pair("nashmtl", "NashMTL", steps=5),
     Pair("cagrad", "CAGrad", {"c": 0.4}, {"c": 0.4, "norm_eps": 0.0}, bound=1e-2, why="its cone solver's tolerance"),
-    Pair("mgda", "MGDA", bound=0.5, why="Frank–Wolfe stops after 100 iterations, or once a step is below 1e-3"),
-    Pair("sdmgrad", "SDMGrad", bound=3.0, why="20 projected gradient steps on the program that is solved exactly here"),
+    Pair("mgda", "MGDA", their_settings={"epsilon": 1e-15, "max_iters": 3000}),
+    Pair("sdmgrad", "SDMGrad", their_settings={"lr": 0.3, "n_iter": 300}),
     Pair("gls", "GeometricMean"),
     Pair("stch", "STCH", {"smoothing": 0.1}, {"mu": 0.1}),
-    Pair("uw", "UW"),
-    Pair("dwa", "DWA"),
-    Pair("famo", "FAMO"),
+    Pair("uw", "UW", {"lr": 0.1}, {"trained_lr": 0.1}, steps=5),
+    Pair("dwa", "DWA", {"period": 2}, {"period": 2}, steps=7),
+    Pair("famo", "FAMO", steps=5),
 )  # fmt: skip
 
 
 def largest_difference(pair: Pair, count: int) -> float:
     """Return the largest relative distance of the two updates over `count` inputs."""
     worst = 0.0
-    for seed in range(count):
-        rng = np.random.default_rng([seed, pair.k])
-        rows = torch.from_numpy(rng.standard_normal((pair.k, 30)))
-        losses = rng.uniform(0.5, 2.0, pair.k).tolist()
-        ours = mobench.combine(pair.ours, rows, losses=losses, **pair.our_settings)
-        theirs = mobench.combine(f"torchjd:{pair.theirs}", rows, losses=losses, **pair.their_settings)
-        worst = max(worst, float(torch.linalg.vector_norm(ours - theirs) / torch.linalg.vector_norm(ours)))
+    for first in range(0, count, pair.steps):
+        inputs = [_input(seed, pair.k) for seed in range(first, min(first + pair.steps, count))]
+        ours = _updates(find_method(pair.ours)(**pair.our_settings), inputs, first)
+        with _drawn_from(np.random.default_rng(first)):
+            theirs = _updates(find_method(f"torchjd:{pair.theirs}")(**pair.their_settings), inputs, first)
+        for one, other in zip(ours, theirs, strict=True):
+            worst = max(worst, float(torch.linalg.vector_norm(one - other) / torch.linalg.vector_norm(one)))
     return worst
+
+
+def _input(seed: int, k: int) -> tuple[torch.Tensor, list[float]]:
+    rng = np.random.default_rng([seed, k])
+    return torch.from_numpy(rng.standard_normal((k, 30))), rng.uniform(0.5, 2.0, k).tolist()
+
+
+def _updates(method: mobench.Method, inputs: list[tuple[torch.Tensor, list[float]]], seed: int) -> list[torch.Tensor]:
+    """Return the updates of one object; after a step it observes the losses of the next one."""
+    method.rng = np.random.default_rng(seed)
+    found = []
+    for i, (rows, losses) in enumerate(inputs):
+        found.append(mobench.combine(method, rows, losses=losses))
+        method.observe(np.array(inputs[(i + 1) % len(inputs)][1]))
+    return found
+
+
+@contextmanager
+def _drawn_from(rng: np.random.Generator) -> Iterator[None]:
+    """Let torch draw uniform and normal numbers from `rng`, as our methods draw theirs."""
+    uniform, normal = torch.rand, torch.randn
+    torch.rand = lambda shape, **kind: torch.from_numpy(rng.random(tuple(shape)))
+    torch.randn = lambda size, **kind: torch.from_numpy(rng.standard_normal(size))
+    try:
+        yield
+    finally:
+        torch.rand, torch.randn = uniform, normal
 
 
 def main(count: int, names: list[str]) -> None:

@@ -50,6 +50,10 @@ class NonFiniteError(ValueError):
     """A loss, gradient or weight is NaN or infinite; the message says which and where."""
 
 
+class NonFiniteAnswerError(NonFiniteError):
+    """A method answered finite gradients with a weight or a direction that is not finite: a defect of the method."""
+
+
 class MethodError(RuntimeError):
     """A method broke its contract, e.g. by returning the wrong number of weights."""
 

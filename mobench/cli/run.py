@@ -38,7 +38,7 @@ NAMES = {"cpu": "core", "cuda": "GPU"}
 class Run(Command, Resources):
     """Run a suite, or what is missing of it.
 
-    Exit code: 0 when all runs are done, 1 when some failed, 130 when interrupted. The first Ctrl-C saves running
+    Exit code: 0 when all runs ended, 1 when some failed otherwise than by diverging, 130 when interrupted. The first Ctrl-C saves running
     work, a second one stops at once.
     """
 
@@ -225,19 +225,25 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, fo
         console.print(f"Interrupted. What is done is kept. To go on: {again}", soft_wrap=True)
         return 130
     if executor.in_this_process or not has_foreign_code(request.plugins):
-        failed = print_tables(silent, console, request, plans)
+        failed, diverged = print_tables(silent, console, request, plans)
     else:
         look = (console.width, console.color_system if console.is_terminal else None)
-        tables, failed = call_in_worker("mobench.cli.run:tables_as_text", request, plans, *look)
+        tables, failed, diverged = call_in_worker("mobench.cli.run:tables_as_text", request, plans, *look)
         console.print(Text.from_ansi(tables), no_wrap=True, overflow="ignore", crop=False)
-    if failed:
-        console.print(f"{failed} of {len(specs)} runs failed: `mobench results results={root} --failed` says why")
+    if diverged:
+        console.print(
+            f"{diverged} of {len(specs)} runs diverged: their losses or gradients left the finite numbers. That is a "
+            f"result of the method; tables count it as failed. `mobench results results={root} --failed` lists them"
+        )
+    if failed > diverged:
+        others = failed - diverged
+        console.print(f"{others} of {len(specs)} runs failed: `mobench results results={root} --failed` says why")
     console.print(f"Records are in {root}; `mobench results`, `show` and `report` read them.")
-    return 1 if failed else 0
+    return 1 if failed > diverged else 0
 
 
-def print_tables(note: Note, console: Console, request: Request, plans: Sequence[Plan]) -> int:
-    """Print what suites report of their results, and return how many runs failed."""
+def print_tables(note: Note, console: Console, request: Request, plans: Sequence[Plan]) -> tuple[int, int]:
+    """Print what suites report of their results, and return how many runs failed, and how many of these diverged."""
     from mobench.reporting.terminal import print_results
     from mobench.running.planned_work import load_noting
     from mobench.scoring.suite_results import SuiteResults
@@ -248,26 +254,26 @@ def print_tables(note: Note, console: Console, request: Request, plans: Sequence
     except UserError as error:
         _warn(console, error)
     note("scoring the results", limited=False)
-    store, failed = Store(request.root), 0
+    store, failed, diverged = Store(request.root), 0, 0
     for plan in plans:
         ids = [spec.id for spec in plan.specs]
         read = partial(store.records, ids, on_damage=partial(_warn, console))
         results = SuiteResults.read(plan.suite, read, planned=len(ids), differs=plan.differs)
         print_results(console, results)
-        failed += results.failed
-    return failed
+        failed, diverged = failed + results.failed, diverged + results.diverged
+    return failed, diverged
 
 
 def tables_as_text(
     note: Note, request: Request, plans: Sequence[Plan], width: int, colors: str | None
-) -> tuple[str, int]:
+) -> tuple[str, int, int]:
     """Do as `print_tables` for a terminal elsewhere: foreign code takes part, and this is another process."""
     from rich.console import Console
 
     sheet = io.StringIO()
     console = Console(file=sheet, width=width, color_system=colors, force_terminal=colors is not None, highlight=False)  # type: ignore[arg-type]
-    failed = print_tables(note, console, request, plans)
-    return sheet.getvalue(), failed
+    failed, diverged = print_tables(note, console, request, plans)
+    return sheet.getvalue(), failed, diverged
 
 
 def _warn(console: Console, damage: UserError | str) -> None:

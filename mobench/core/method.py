@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mobench.core.about import Described, Look
 from mobench.core.metric import Metric
-from mobench.errors import MethodError, NonFiniteError, UserError
+from mobench.errors import MethodError, NonFiniteAnswerError, NonFiniteError, UserError
 
 if TYPE_CHECKING:
     import torch
@@ -326,7 +326,7 @@ def checked_weights(method: Method, step: Step) -> Vector:
     if weights.shape != (step.k,):
         raise MethodError(f"{method.name} returned weights of shape {weights.shape}; {step.k} numbers are needed")
     if not np.isfinite(weights).all():
-        raise NonFiniteError(
+        raise NonFiniteAnswerError(
             f"{method.name} returned non-finite weights {weights.tolist()} at iteration {step.iteration}"
         )
     return weights

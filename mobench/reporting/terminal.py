@@ -52,6 +52,7 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
     }
     print_heading(console, results.suite.title, results.suite.name, results.profile)
     failed = f", {results.failed} of them failed" if results.failed else ""
+    failed += f" ({results.diverged} diverged)" if results.diverged else ""
     console.print(f"{len(results.table)} of {results.planned} planned runs are stored{failed}")
     for line in unscored_lines(results.table):
         console.print(Text(line))

@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from mobench.core.plain_text import last_line
 from mobench.core.problem import Problem
 from mobench.core.registry import problems
 from mobench.core.spec import RunSpec
-from mobench.errors import UserError
+from mobench.errors import NonFiniteError, UserError
 from mobench.planning.suite import Suite
 from mobench.scoring.baselines import with_delta
 from mobench.scoring.claims import ClaimResult, judge
@@ -122,6 +123,14 @@ class SuiteResults:
     def failed(self) -> int:
         """How many stored runs failed."""
         return len(self.table) - len(self.done) if len(self.table) else 0
+
+    @property
+    def diverged(self) -> int:
+        """How many of them failed because losses or gradients left the finite numbers, whatever the method answered."""
+        if not self.failed:
+            return 0
+        errors = self.table.loc[self.table["status"] != "done", "error"].astype(str)
+        return sum(f".{NonFiniteError.__name__}: " in last_line(error) for error in errors)
 
     @cached_property
     def methods(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from mobench.core.method import GradientSource, Method, Step, Vector, checked_weights
 from mobench.core.registry import find_method
-from mobench.errors import MethodError, NonFiniteError, UserError
+from mobench.errors import MethodError, NonFiniteAnswerError, UserError
 
 
 class Gradients(GradientSource, Protocol):
@@ -121,5 +121,5 @@ def _checked_direction(method: Method, step: Step, n: int) -> Tensor:
         returned = f"shape {tuple(direction.shape)}" if isinstance(direction, Tensor) else type(direction).__name__
         raise MethodError(f"{method.name}.direction returned {returned}; it must be a tensor of shape ({n},)")
     if not torch.isfinite(direction).all():
-        raise NonFiniteError(f"{method.name} returned a non-finite direction at iteration {step.iteration}")
+        raise NonFiniteAnswerError(f"{method.name} returned a non-finite direction at iteration {step.iteration}")
     return direction.detach()

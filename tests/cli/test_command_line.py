@@ -135,6 +135,17 @@ def test_a_failing_plugin_costs_its_own_runs_and_is_retried_only_on_request(fold
     assert "failed" in shown and 'raise ValueError("thrown on purpose")' in shown
 
 
+def test_runs_that_diverge_are_results_and_weights_that_are_not_finite_are_failures(folder):
+    arguments = ("suite=tiny.yaml", "results=far", "jobs=0", "seeds=1", "training.lr=100", "training.steps=30")
+    text = " ".join(mobench("run", *arguments, "methods=ws", cwd=folder).split())
+    assert "2 of them failed (2 diverged)" in text and "2 of 2 runs diverged: their losses or gradients left" in text
+    assert "is inf at step" in mobench("results", "results=far", "--failed", cwd=folder)
+    (folder / "nan.py").write_text(PLUGIN.replace("Thrower", "Nan").replace(
+        'raise ValueError("thrown on purpose")', "return [float('nan')] * step.k"))  # fmt: skip
+    text = " ".join(mobench("run", *arguments, "plugins=nan.py", "methods=ws,nan", cwd=folder, code=1).split())
+    assert "2 of 4 runs diverged" in text and "2 of 4 runs failed" in text
+
+
 @pytest.mark.parametrize("suite", ["tiny.yaml", "plane", "escape"])
 def test_a_suite_of_which_no_run_finished_says_so_and_scores_nothing(folder, suite):
     arguments = (f"suite={suite}", f"results=none-of-{suite}", "plugins=thrower.py", "methods=thrower", "seeds=1")

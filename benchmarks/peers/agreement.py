@@ -1,8 +1,8 @@
 """Our methods against TorchJD's on the same well-conditioned inputs: `python -m benchmarks.peers.agreement [COUNT]`.
 
 An input is three Gaussian gradients in R^30 and losses between 0.5 and 2. What is compared is the update, by the length
-of the difference over the length of ours: that of a first step, and for methods with a memory those of several steps in a
-row. Methods whose order of objectives is random are compared on two, where it does not matter; methods that draw
+of the difference over the length of ours: that of a first step, and for methods with a memory those of several steps in
+a row. Methods whose order of objectives is random are compared on two, where it does not matter; methods that draw
 numbers get the same ones.
 """
 

@@ -38,8 +38,8 @@ NAMES = {"cpu": "core", "cuda": "GPU"}
 class Run(Command, Resources):
     """Run a suite, or what is missing of it.
 
-    Exit code: 0 when all runs ended, 1 when some failed otherwise than by diverging, 130 when interrupted. The first Ctrl-C saves running
-    work, a second one stops at once.
+    Exit code: 0 when all runs ended, 1 when some failed otherwise than by diverging, 130 when interrupted. The first
+    Ctrl-C saves running work, a second one stops at once.
     """
 
     name = "run"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 
 from mobench.core.plot import Plot
 
-from .panels import add_legend, draw_lines, in_order, panels
+from .panels import add_legend, draw_lines, in_order, panels, plain
 from .style import method_styles
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from mobench.scoring.suite_results import SuiteResults
 
 ACROSS = 3
+MANY = 12
+"""With more contenders, lines in one panel hide each other, and every contender gets a panel of its own."""
+DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 3)))
+"""Of the lines of problem instances that share a panel."""
 FLOOR = 1e-16
 """Smaller numbers are drawn here: a logarithmic axis has no zero, and below is rounding."""
 
@@ -60,19 +65,46 @@ class AlongTheRun(Plot):
         return in_order(frame.sort_values("step"), results.order) if len(frame) else frame
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
-        """Draw one panel for each problem instance."""
-        groups = list(frame.groupby("instance_label"))
-        figure, axes = panels([str(label) for label, _ in groups], across=ACROSS)
-        styles = method_styles(frame["contender"])
+        """Draw one panel for each problem instance; with many contenders, one for each of them."""
         logarithmic = self.logarithmic and bool((frame["high"] > 0).any()) and bool((frame["low"] >= 0).all())
-        for index, (axis, (_, part)) in enumerate(zip(axes, groups, strict=True)):
-            drawn = floored(part) if logarithmic else part
-            draw_lines(axis, drawn.assign(step=part["step"] + 1), "step", styles)
-            axis.set(xscale="log", yscale="log" if logarithmic else "linear", xlabel="step")
-            axis.set_ylabel(self.label(frame, metrics) if index % ACROSS == 0 else "")
-            _thin_markers(axis)
-        add_legend(figure, frame)
+        drawn = (floored(frame) if logarithmic else frame).assign(step=frame["step"] + 1)
+        figure = (_panel_each if frame["contender"].nunique() > MANY else _panel_for_each_instance)(drawn)
+        for axis in figure.axes:
+            axis.set(xscale="log", yscale="log" if logarithmic else "linear", xlabel="", ylabel="")
+        figure.supxlabel("step")
+        figure.supylabel(self.label(frame, metrics))
         return figure
+
+
+def _panel_for_each_instance(frame: pd.DataFrame) -> Figure:
+    groups = list(frame.groupby("instance_label"))
+    figure, axes = panels([str(label) for label, _ in groups], across=ACROSS)
+    for axis, (_, part) in zip(axes, groups, strict=True):
+        draw_lines(axis, part, "step", method_styles(frame["contender"]))
+        _thin_markers(axis)
+    add_legend(figure, frame)
+    return figure
+
+
+def _panel_each(frame: pd.DataFrame) -> Figure:
+    """Draw a panel for each contender, with a line and a band for each instance; all panels have the same axes."""
+    from matplotlib.lines import Line2D
+
+    contenders = list(dict.fromkeys(frame["contender"]))
+    figure, axes = panels(contenders, width=2.4, height=1.6, shared=True)
+    styles = method_styles(frame["contender"])
+    dashes = dict(zip(sorted(frame["instance_label"].unique()), cycle(DASHES), strict=False))
+    for axis, contender in zip(axes, contenders, strict=True):
+        color = styles[contender].color
+        for label, part in frame[frame["contender"] == contender].groupby("instance_label"):
+            axis.plot(part["step"], part["mean"], color=color, linestyle=dashes[str(label)])
+            axis.fill_between(part["step"], part["low"], part["high"], color=color, alpha=0.15, linewidth=0)
+    if len(dashes) > 1:
+        handles = [
+            Line2D([], [], color="#555555", linestyle=dash, label=plain(str(label))) for label, dash in dashes.items()
+        ]
+        figure.legend(handles=handles, loc="outside upper left", ncols=4)
+    return figure
 
 
 def spread(values: list[float]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mobench import UserError
@@ -79,6 +80,23 @@ def test_pareto_shows_every_configuration_and_marks_trade_offs(found):
     with pytest.raises(UserError, match="two metrics"):
         data("pareto", found, values=["loss/left"])
     assert draw_plots([{"plot": "pareto", "values": ["seed", "absent"]}], found) == []
+
+
+@pytest.mark.parametrize(("methods", "panels", "lines"), [(12, 2, 12), (13, 13, 2)])
+def test_many_contenders_get_a_panel_each_with_a_line_and_a_band_for_each_instance(methods, panels, lines):
+    rows = [
+        {"instance_label": f"k={k}", "contender": f"m{i}", "step": step, "mean": 0.5, "low": 0.1, "high": 0.9}
+        for i in range(methods) for k in (2, 3) for step in (0, 9)
+    ]  # fmt: skip
+    figure = plots()["gradient-norm"]().draw(pd.DataFrame(rows), None)
+    drawn = [axis for axis in figure.axes if axis.get_lines()]
+    assert len(drawn) == panels
+    for axis in drawn:
+        with_points = [line for line in axis.get_lines() if len(line.get_xdata())]
+        assert len(with_points) == len(axis.collections) == lines
+        assert all(list(line.get_xdata()) == [1, 10] for line in with_points)
+    named = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert named == ({f"m{i}" for i in range(12)} if methods == 12 else {"k=2", "k=3"})
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -96,13 +97,10 @@ def _updates(method: mobench.Method, inputs: list[tuple[torch.Tensor, list[float
 @contextmanager
 def _drawn_from(rng: np.random.Generator) -> Iterator[None]:
     """Let torch draw uniform and normal numbers from `rng`, as our methods draw theirs."""
-    uniform, normal = torch.rand, torch.randn
-    torch.rand = lambda shape, **kind: torch.from_numpy(rng.random(tuple(shape)))
-    torch.randn = lambda size, **kind: torch.from_numpy(rng.standard_normal(size))
-    try:
+    uniform = mock.patch.object(torch, "rand", lambda shape, **kind: torch.from_numpy(rng.random(tuple(shape))))
+    normal = mock.patch.object(torch, "randn", lambda size, **kind: torch.from_numpy(rng.standard_normal(size)))
+    with uniform, normal:
         yield
-    finally:
-        torch.rand, torch.randn = uniform, normal
 
 
 def main(count: int, names: list[str]) -> None:

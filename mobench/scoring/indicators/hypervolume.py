@@ -104,7 +104,8 @@ def _staircases(normal: Matrix, sets: Places, ranks: Places, shape: tuple[int, i
         return np.zeros(shape[0])
     x, y = np.ones(shape), np.ones((shape[0], shape[1] + 1))
     x[sets, ranks], y[sets, ranks + 1] = normal.T
-    steps = (1.0 - x) * -np.diff(np.minimum.accumulate(y, axis=1), axis=1)
+    least = np.minimum.accumulate(y, axis=1)
+    steps = (1.0 - x) * (least[:, :-1] - least[:, 1:])  # a step of no height is 0.0, not -0.0
     # One term after the other: a sum of another form would depend on the size of the largest set.
     volumes: Vector = np.cumsum(steps, axis=1)[:, -1]
     return volumes

@@ -193,3 +193,9 @@ def test_many_sets_without_a_point_have_no_volume():
     assert hypervolumes(*nothing, 3, *UNIT2).tolist() == [0.0, 0.0, 0.0]
     with pytest.raises(NonFiniteError, match="row 0"):
         hypervolumes([[np.nan, 0.0]], np.array([0]), 1, *UNIT2)
+
+
+def test_a_set_without_volume_is_plainly_zero_beside_others():
+    points = np.array([[0.5, 0.5], [2.0, 0.0]])
+    volumes = hypervolumes(points, np.array([0, 1]), 3, *UNIT2)
+    assert volumes.tolist() == [0.25, 0.0, 0.0] and not np.signbit(volumes).any()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 VOLUME = "hypervolume/"
 """What stands before a hypervolume's name where a published quantity asks for it."""
+_NOTHING = object()
+"""What runs have in common in a column in which they differ."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +99,22 @@ def load_published(names: Iterable[str]) -> list[PublishedValue]:
 
 def find_published(values: Iterable[PublishedValue], metric: str, runs: pd.DataFrame) -> PublishedValue | None:
     """Return the number published for a metric of the given runs, None where there is none."""
+    shared: dict[str, Any] = {}
     for value in values:
-        if value.metric == metric and len(runs) and _agree(runs, value.where):
+        if value.metric == metric and len(runs) and _agree(runs, value.where, shared):
             return value
     return None
 
 
-def _agree(runs: pd.DataFrame, where: Mapping[str, Any]) -> bool:
-    return all(column in runs and bool((runs[column] == wanted).all()) for column, wanted in where.items())
+def _agree(runs: pd.DataFrame, where: Mapping[str, Any], shared: dict[str, Any]) -> bool:
+    """Say whether all runs have the given values; `shared` keeps what they have in common, column by column."""
+    for column, wanted in where.items():
+        if column not in shared:
+            first, *others = runs.get(column, [_NOTHING])
+            shared[column] = first if all(other == first for other in others) else _NOTHING
+        if shared[column] is _NOTHING or shared[column] != wanted:
+            return False
+    return True
 
 
 def _values(source: str, table: Table) -> Iterator[PublishedValue]:

@@ -123,9 +123,7 @@ def choose(runs: pd.DataFrame, criterion: Criterion, seeds: pd.Series[int]) -> S
         "runs": len(candidates),
         "failed": int((candidates["status"] != "done").sum()),
     }
-    each = runs.drop_duplicates("configuration")
-    settings = [str(column) for column in runs if str(column).startswith("method.")]
-    swept = [column for column in settings if each[column].map(str).nunique() > 1]
+    swept = _swept(runs)
     sign = 1.0 if criterion.select_best == "max" else -1.0
     ranked = []
     for configuration, members in usable.groupby("configuration"):
@@ -192,6 +190,14 @@ def _usable(runs: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
     finite = np.isfinite(runs[sorted(criterion.metrics)].to_numpy(dtype=np.float64)).all(axis=1)
     usable: pd.DataFrame = runs[runs["status"].eq("done").to_numpy() & finite]
     return usable
+
+
+def _swept(runs: pd.DataFrame) -> list[str]:
+    """Return the settings in which the configurations of these runs differ."""
+    each = runs[~runs["configuration"].duplicated()]
+    settings = [str(column) for column in runs if str(column).startswith("method.")] if len(each) > 1 else []
+    rows = each[settings].to_dict("records")
+    return [column for column in settings if len({str(row[column]) for row in rows}) > 1]
 
 
 def _settings(runs: pd.DataFrame, swept: list[str]) -> str:

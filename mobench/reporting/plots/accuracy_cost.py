@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -11,19 +10,15 @@ from mobench.core.plot import Plot
 from mobench.core.registry import register
 from mobench.errors import unknown
 
-from .panels import add_legend, panels
+from .panels import add_legend, in_few_digits, panels
 from .style import method_styles
 from .targets import COSTS, natively_pruned, selected_at_targets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.core.metric import Metric
     from mobench.scoring.metric_catalog import MetricCatalog
     from mobench.scoring.suite_results import SuiteResults
-
-PREFIXES = {"B": {"Mi": 2.0**20, "Ki": 2.0**10}, "FLOPs": {"G": 1e9, "M": 1e6, "k": 1e3}}
-"""By unit, the largest first."""
 
 
 @register
@@ -52,7 +47,7 @@ class AccuracyCost(Plot):
         figure, axes = panels(titles, across=len(costs), height=2.8)
         for index, axis in enumerate(axes):
             (_, part), cost = groups[index // len(costs)], costs[index % len(costs)]
-            factor, shown = _in_few_digits(metrics[cost], float(part[cost].max()))
+            factor, shown = in_few_digits(metrics[cost], float(part[cost].max()))
             for name, style in method_styles(frame["contender"]).items():
                 line = part[(part["contender"] == name) & part["mean"].notna()].sort_values("target", kind="stable")
                 x, y = line[cost] / factor, line["mean"]
@@ -73,10 +68,3 @@ class AccuracyCost(Plot):
             axis.set(xlabel=shown.axis, ylabel=metrics["accuracy"].axis if cost == costs[0] else "")
         add_legend(figure, frame)
         return figure
-
-
-def _in_few_digits(metric: Metric, largest: float) -> tuple[float, Metric]:
-    """Return what to divide a metric by for it to have few digits, and the metric in that unit."""
-    prefixes = PREFIXES.get(metric.unit, {"": 1.0})
-    prefix = next((prefix for prefix, factor in prefixes.items() if largest >= factor), [*prefixes][-1])
-    return prefixes[prefix], replace(metric, unit=f"{prefix}{metric.unit}")

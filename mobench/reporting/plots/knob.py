@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from mobench.core.registry import register
 from mobench.scoring.indicators.summary import summarize
 from mobench.scoring.selection import Criterion, selected_configurations
 
-from .panels import ACROSS, add_legend, draw_lines, in_order, panels
+from .panels import ACROSS, add_legend, draw_lines, in_few_digits, in_order, panels
 from .style import method_styles
 
 if TYPE_CHECKING:
@@ -24,11 +25,17 @@ if TYPE_CHECKING:
     from mobench.scoring.suite_results import SuiteResults
 
 VALUES = ("accuracy", "parameter_sparsity", "effective_rank")
+WIDE = 5.0
+"""A knob whose largest value is more than so many times its smallest has a logarithmic axis."""
+ROOM = 0.16
+"""The share of a logarithmic axis that is kept free for arrows."""
+LETTERS = 30
+"""How many letters of an axis's label fit beside a panel."""
 
 
 @register
 class Knob(Plot):
-    """A sweep of the knob; lines are the selected configurations of the other methods."""
+    """A sweep of the knob; lines are the selected configurations of the other methods, arrows the knob at 0."""
 
     def data(
         self,
@@ -79,15 +86,17 @@ class Knob(Plot):
         setting = metrics[str(frame["setting"].iloc[0])]
         for axis, (label, value) in zip(axes, ((i, v) for i in instances for v in values), strict=True):
             part = frame[(frame["instance_label"] == label) & (frame["metric"] == value)]
+            factor, shown = in_few_digits(metrics[value], float(part["mean"].max()))
+            part = part.assign(**{name: part[name] / factor for name in ("mean", "low", "high")})
             knobs = part["knob"][part["knob"] > 0.0]
-            logarithmic = bool(len(knobs)) and knobs.max() / knobs.min() > 15
+            logarithmic = bool(len(knobs)) and knobs.max() / knobs.min() > WIDE
             draw_lines(axis, part[part["knob"] > 0.0] if logarithmic else part[part["knob"].notna()], "knob", styles)
             for row in part[part["knob"].isna() & part["mean"].notna()].to_dict("records"):
                 style = styles[row["contender"]]
                 axis.axhline(row["mean"], color=style.color, linestyle=style.linestyle, linewidth=1.2)
                 edge = axis.get_yaxis_transform()
                 axis.plot([1.0], [row["mean"]], style.marker, color=style.color, transform=edge, clip_on=False)
-            axis.set(xlabel=setting.label, ylabel=metrics[value].axis)
+            axis.set(xlabel=setting.label, ylabel=textwrap.fill(shown.axis, LETTERS))
             if logarithmic:
                 axis.set_xscale("log")
                 _arrows(axis, part[part["knob"] == 0.0], styles)
@@ -96,11 +105,13 @@ class Knob(Plot):
 
 
 def _arrows(axis: Axes, rows: pd.DataFrame, styles: Mapping[str, Look]) -> None:
-    """Point at the values of knobs at 0, which a logarithmic axis does not reach."""
+    """Point at the values of knobs at 0, which a logarithmic axis does not reach; room is made for them at its left."""
+    low, high = axis.get_xlim()
+    axis.set_xlim(low * (low / high) ** ROOM if len(rows) else low, high)
     for row in rows[rows["mean"].notna()].to_dict("records"):
         axis.annotate(
             f"{row['mean']:.3g}",
-            xy=(0.03, row["mean"]),
+            xy=(ROOM / 2, row["mean"]),
             xytext=(0, -16),
             xycoords=axis.get_yaxis_transform(),
             textcoords="offset points",

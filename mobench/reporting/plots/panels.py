@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -17,9 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from mobench.core.metric import Metric
+
 ACROSS = 4
 """How many panels stand side by side."""
 LAW_COLOR = "#555555"
+PREFIXES = {"B": {"Mi": 2.0**20, "Ki": 2.0**10}, "FLOPs": {"G": 1e9, "M": 1e6, "k": 1e3}}
+"""By unit, the largest first."""
 ENTRY_HEIGHT = 0.2
 """Inches that an entry of a legend takes; what would not fit below each other stands in columns."""
 
@@ -98,3 +103,10 @@ def in_order(frame: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
     """Return the frame with its contenders in the given order."""
     places = {name: place for place, name in enumerate(order)}
     return frame.sort_values("contender", key=lambda names: names.map(places), kind="stable", ignore_index=True)
+
+
+def in_few_digits(metric: Metric, largest: float) -> tuple[float, Metric]:
+    """Return what to divide a metric by for it to have few digits, and the metric in that unit."""
+    prefixes = PREFIXES.get(metric.unit, {"": 1.0})
+    prefix = next((prefix for prefix, factor in prefixes.items() if largest >= factor), [*prefixes][-1])
+    return prefixes[prefix], replace(metric, unit=f"{prefix}{metric.unit}")

@@ -70,6 +70,7 @@ def natively_pruned(results: SuiteResults) -> pd.DataFrame:
                 "instance_label": first["instance_label"],
                 "contender": first["contender"],
                 "configuration": configuration,
+                "chosen": first["method_label"],
                 "target": 0.0 if dense else 1.0,
                 "reduction": 0.0 if dense else 100.0 * float(runs[f"reduction{NATIVE}"].mean()),
                 "mean": found.mean,

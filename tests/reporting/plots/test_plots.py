@@ -139,6 +139,36 @@ def test_the_knob_is_swept_and_others_are_lines():
     assert figure.axes[0].get_xlabel() == "τ"
 
 
+def test_an_arrow_points_at_the_knob_at_zero_and_costs_have_few_digits():
+    wide = [pruned("pcd", seed, (95, 90, 40), tau) for seed in (0, 1) for tau in (0.0, 0.01, 0.3)]
+    found = results(table(wide), find_problem("compression")())
+    frame = data("knob", found, values=["accuracy", "flops"])
+    accuracy, operations = drawn("knob", frame, found).axes
+    assert accuracy.get_xscale() == "log"
+    assert operations.get_ylabel() == "operations per image (MFLOPs)\n←"
+    for axis, value in ((accuracy, 95.5), (operations, 1.0)):
+        (arrow,) = axis.texts
+        assert arrow.get_text() == f"{value:.3g}" and arrow.xy[1] == value
+        (line,) = [line.get_xydata() for line in axis.get_lines() if len(line.get_xydata())]
+        assert line.tolist() == [[0.01, value], [0.3, value]]
+
+
+def test_every_configuration_is_shown_natively_pruned_and_plain_training_unpruned():
+    def native(method, tau, accuracy):
+        row = pruned(method, 0, (98, 90, 40), tau)
+        left = {"accuracy": accuracy, "flops": 2e5, "bytes": 3e4, "latency_ms": 0.5, "reduction": 1 - accuracy / 100}
+        return row | {f"{name}@native": value for name, value in left.items()}
+
+    runs = [native("pcd", 0.1, 97.0), native("pcd", 0.3, 60.0), native("plain", None, 10.0)]
+    found = results(table(runs), find_problem("compression")())
+    frame = data("accuracy-cost", found, at="native").set_index("chosen")
+    assert frame["mean"].to_dict() == {"pcd(tau=0.1)": 97.0, "pcd(tau=0.3)": 60.0, "plain": 98.0}
+    assert frame["flops"].to_dict() == {"pcd(tau=0.1)": 2e5, "pcd(tau=0.3)": 2e5, "plain": 1e6}
+    axis = drawn("accuracy-cost", frame.reset_index(), found).axes[0]
+    stars = [line.get_xydata().tolist() for line in axis.get_lines() if line.get_marker() == "*"]
+    assert [[1.0, 98.0]] in stars, "the unpruned network"
+
+
 def test_a_knob_that_was_not_run_gives_no_plot_and_a_misspelt_one_an_error():
     without = results(RUNS[RUNS["method"] == "ws"].drop(columns="method.tau"))
     assert data("knob", without).empty

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mobench.reporting.sheet import Sheet
-from mobench.reporting.sheets import claims_sheet, pivot_sheets, published_sheet
+from mobench.reporting.sheets import claims_sheet, drop_sheets, hypervolume_sheets, pivot_sheets, published_sheet
 from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
@@ -50,12 +50,14 @@ def _facts(view: SuiteView) -> str:
 
 
 def _sheets(results: SuiteResults) -> list[Sheet]:
-    """Return published numbers beside ours, claims, and the tables that the suite asks for."""
+    """Return published numbers beside ours, claims, all forms of hypervolume, drops, and the suite's own tables."""
     if not len(results.done):
         return []
     published = [published_sheet(results.published)] if results.published else []
     claims = [claims_sheet(results.claims)] if results.claims else []
-    return [*published, *claims, *pivot_sheets(results)]
+    several = any(len(named) > 1 for named in results.all_volumes.values())
+    volumes = hypervolume_sheets(results) if several else []
+    return [*published, *claims, *volumes, *drop_sheets(results), *pivot_sheets(results)]
 
 
 def _shown(sheet: Sheet) -> dict[str, Any]:

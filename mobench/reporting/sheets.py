@@ -88,20 +88,29 @@ def methods_sheet(results: SuiteResults) -> Sheet:
     return Sheet("methods", "Methods over all problem instances", header, tuple(rows), scores, notes)
 
 
-def selected_sheets(results: SuiteResults) -> list[Sheet]:
-    """Return, per problem instance, the numbers of the selected configurations, their settings, and other tables."""
+def selected_sheets(results: SuiteResults, asked: Sequence[SelectedRow] | None = None) -> list[Sheet]:
+    """Return, per problem instance, the numbers of the selected configurations, their settings, and other tables.
+
+    `asked` are the rows to show; left out, all of the suite.
+    """
     frame, sheets = results.selected, []
-    tables = dict.fromkeys(row.table for row in results.selected_rows)
+    asked = results.selected_rows if asked is None else asked
+    tables = dict.fromkeys(row.table for row in asked)
     for _, part in frame.groupby("instance", sort=False) if len(frame) else ():
         stem = slug(part["instance_label"].iloc[0])
         for title in tables:
-            rows = [row for row in results.selected_rows if row.table == title and (part["row"] == row.key).any()]
+            rows = [row for row in asked if row.table == title and (part["row"] == row.key).any()]
             if rows:
                 name = f"{slug(title)}-{stem}" if title else f"selected-{stem}"
                 sheets.append(_selected_sheet(results, part, rows, name, title or "Selected configurations"))
             if rows and not title:
                 sheets.append(_chosen_sheet(results, part, rows, f"chosen-{stem}"))
     return sheets
+
+
+def drop_sheets(results: SuiteResults) -> list[Sheet]:
+    """Return the tables that compare the selected configurations with a baseline, seed by seed."""
+    return selected_sheets(results, [row for row in results.selected_rows if row.criterion.against])
 
 
 def _selected_sheet(

@@ -65,7 +65,9 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
     if any(len(named) > 1 for named in results.all_volumes.values()):
         for sheet in hypervolume_sheets(results):
             print_sheet(console, _rows_of(_arrow_once(_best_first(sheet)), hidden))
-    chosen = [sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-")]
+    chosen = [
+        sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-") or _has_published(sheet)
+    ]
     for sheet in chosen:
         print_sheet(console, _rows_of(_best_first(sheet), hidden))
     for sentence in selection_policy(results) if chosen else ():
@@ -160,6 +162,11 @@ def _best_first(sheet: Sheet) -> Sheet:
 
     ranked = len(sheet.rows) - sheet.below
     return replace(sheet, rows=(*sorted(sheet.rows[:ranked], key=key), *sheet.rows[ranked:]))
+
+
+def _has_published(sheet: Sheet) -> bool:
+    """Say whether published numbers stand in the table; those without are left to the report."""
+    return sheet.data is not None and bool(sheet.data["published"].notna().any())
 
 
 def _arrow_once(sheet: Sheet) -> Sheet:

@@ -56,18 +56,20 @@ def _run(given: list[str]) -> int:
         print(f"mobench {version('mobench')}")
         return 0
     asked = {"-h", "--help"} & set(given)
-    name = next((name for name in (" ".join(given[:2]), *given[:1]) if name in commands()), None)
+    words = [word for word in given if not word.startswith("-") and "=" not in word]
+    name = next((name for name in (" ".join(words[:2]), *words[:1]) if name in commands()), None)
     if name is not None:
         if asked:
             print(help_of(commands()[name]))
             return 0
-        command = commands()[name].read(given[len(name.split()) :])
+        for word in name.split():  # options may stand before it
+            given.remove(word)
+        command = commands()[name].read(given)
         if command.loads:
             from mobench.cli.guarded_command import execute
 
             return execute(command)
         return command.execute()
-    words = [word for word in given if not word.startswith("-")]
     group = f"{words[0]} " if words and any(known.startswith(f"{words[0]} ") for known in commands()) else ""
     if words[1 if group else 0 :]:
         raise unknown("command", " ".join(words[: 2 if group else 1]), commands())

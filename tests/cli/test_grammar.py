@@ -1,5 +1,7 @@
 """One grammar for all commands: `key=value`, flags anywhere, texts as they stand."""
 
+import json
+
 import pytest
 
 import mobench.cli
@@ -68,6 +70,28 @@ def test_a_flag_may_stand_anywhere_and_be_written_either_way(place, flag):
     asked = Run.read(line)
     assert (asked.dry_run, asked.quiet, asked.suite, asked.seeds) == (True, False, ["plane"], 3)
     assert Run.read(["dry_run=false"]).dry_run is False
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["--json", "list", "method", "pcd"],
+        ["json=true", "list", "method", "pcd"],
+        ["list", "method", "--json", "pcd"],
+        ["list", "method", "pcd", "--json"],
+    ],
+)
+def test_options_may_stand_before_the_command_too(line, capsys):
+    assert main(line) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["id"] == "pcd"
+
+
+def test_a_command_of_two_words_is_found_among_options(capsys):
+    assert main(["--help", "results=x", "leaderboard", "out=y", "build"]) == 0
+    assert capsys.readouterr().out.startswith("usage: mobench leaderboard build ")
+    assert main(["--quiet", "suite=plane", "rnu"]) == 2
+    assert "unknown command 'rnu'. Did you mean 'run'?" in capsys.readouterr().err
 
 
 def test_texts_are_taken_as_they_stand():

@@ -10,7 +10,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # tests side by side share the cores; s
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from mobench.core import registry
 from mobench.store.folder import Store
@@ -18,7 +18,7 @@ from mobench.store.folder import Store
 # Worker processes import the functions of these tests by name.
 sys.path.append(str(Path(__file__).parent))
 
-settings.register_profile("any machine", deadline=None)
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 

@@ -16,15 +16,17 @@ class Spread(NamedTuple):
     upper: float
 
 
-def spreads(runs: pd.DataFrame) -> tuple[Spread, Spread, Spread, Spread]:
-    """Return milliseconds per step, own microseconds per step, backward passes per step and megabytes.
+def spreads(runs: pd.DataFrame) -> tuple[Spread, Spread, Spread, Spread, Spread]:
+    """Return milliseconds per step, own and shared microseconds per step, backward passes per step and megabytes.
 
     Pass finished runs only: a step that raises costs less than one that is taken.
     """
     passes = runs["backward_passes"] / runs["steps"] if {"backward_passes", "steps"} <= {*runs} else None
+    whole, own = (runs.get(column) for column in ("seconds_per_step", "method_seconds_per_step"))
     return (
-        _spread(runs.get("seconds_per_step"), 1e3),
-        _spread(runs.get("method_seconds_per_step"), 1e6),
+        _spread(whole, 1e3),
+        _spread(own, 1e6),
+        _spread(None if whole is None or own is None else whole - own, 1e6),
         _spread(passes, 1.0),
         _spread(runs.get("peak_memory"), 1e-6),
     )

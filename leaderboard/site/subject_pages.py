@@ -23,7 +23,7 @@ from .suite_view import SuiteView
 from .tables import CLAIMED, COST_HEADER, COST_NOTES, PlainCell, contenders_table, cost_rows, problems_table
 
 METHOD_COST_HEADER = (
-    "suite", "problem", "finished runs", "ms/step", "own µs/step", "backward passes/step", "peak MB",
+    "suite", "problem", "finished runs", "ms/step", "own µs/step", "shared µs/step", "backward passes/step", "peak MB",
 )  # fmt: skip
 
 

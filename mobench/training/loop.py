@@ -300,7 +300,8 @@ class Group:
             metrics["secondary_progress"] = float(self.progress[member.index]) / self.progress_steps
         steps = max(1, member.steps)
         own = sum(other.method_seconds for other in self.members)
-        seconds = member.method_seconds + max(0.0, self.seconds - own) / len(self.staying)
+        taken = max(1, sum(other.steps for other in self.staying))
+        seconds = member.method_seconds + max(0.0, self.seconds - own) * member.steps / taken
         return Outcome(
             status="done" if member.error is None else "failed",
             metrics=metrics if member.error is None else {},

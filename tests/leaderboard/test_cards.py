@@ -221,8 +221,9 @@ def test_costs_are_medians_with_quartiles() -> None:
             "peak_memory": [1e6] * 4 + [np.nan],
         }
     )
-    milliseconds, own, passes, megabytes = spreads(runs)
+    milliseconds, own, shared, passes, megabytes = spreads(runs)
     assert milliseconds == Spread(median=3e3, lower=2e3, upper=4e3)
     assert own == pytest.approx((3e5, 2e5, 4e5))
+    assert shared == pytest.approx((27e5, 18e5, 36e5))
     assert (passes, megabytes) == (Spread(2.0, 2.0, 2.0), Spread(1.0, 1.0, 1.0))
     assert np.isnan(spreads(runs[["steps"]])).all(), "nothing was measured"

@@ -14,8 +14,6 @@ HYPERVOLUME = "hypervolume"
 EXPLANATIONS = {
     "best": "the best configuration of the sweep; chosen on the number shown, so a longer sweep has an advantage",
     "mean": "the mean over the sweep; neither direction is better",
-    "front": "the volume that the sweep dominates in the problem's frozen bounds, its points chosen on validation data "
-    "where there is any",
 }
 """How many configurations become one number."""
 
@@ -27,14 +25,14 @@ class Measure:
     label: str
     metric: str
     kind: str
-    """`selected`, or a key of `EXPLANATIONS`."""
+    """`selected`, `front`, or a key of `EXPLANATIONS`."""
     best: Direction | None
     criterion: Criterion | None = None
     """How the configuration is chosen, where one is."""
     unit: float = 1.0
     decimals: int | None = None
     selection: str = ""
-    """How a configuration was selected, where one was."""
+    """How a configuration was selected, where one was; of a front, what the problem says of its volume."""
 
     @property
     def how(self) -> str:
@@ -68,11 +66,24 @@ def measures_of(results: SuiteResults) -> list[Measure]:
 
 
 def _fronts(results: SuiteResults) -> list[Measure]:
-    """Return the hypervolume that ranks, and by their names those that stand beside it."""
-    names = dict.fromkeys(name for volumes in results.all_volumes.values() for name in [*volumes][1:])
-    ranking = [Measure("hypervolume", HYPERVOLUME, "front", "max", decimals=3)] if results.volumes else []
-    beside = [(f"hypervolume, {name}", f"{HYPERVOLUME}/{name}") for name in names]
-    return ranking + [Measure(label, metric, "front", "max", decimals=3) for label, metric in beside]
+    """Return the hypervolume that ranks, and by name those beside it, explained by what the problems say of them."""
+    meanings: dict[str, dict[str, None]] = {}
+    for instance in results.all_volumes:
+        ranking, *beside = results.problems[instance].hypervolumes()
+        meanings.setdefault("", {})[ranking.meaning] = None
+        for volume in beside:
+            meanings.setdefault(volume.name, {})[volume.meaning] = None
+    return [
+        Measure(
+            f"{HYPERVOLUME}, {name}" if name else HYPERVOLUME,
+            f"{HYPERVOLUME}/{name}" if name else HYPERVOLUME,
+            "front",
+            "max",
+            decimals=3,
+            selection="; or ".join(said),
+        )
+        for name, said in meanings.items()
+    ]
 
 
 def _selection(results: SuiteResults, criterion: Criterion) -> str:

@@ -185,7 +185,7 @@ def hypervolume_sheets(results: SuiteResults) -> list[Sheet]:
         notes = [f"{_capital(line['form_label'])}: {line['form_meaning']}." for line in meanings]
         return [_volumes_sheet(results, frame, "form_label", "hypervolumes", "Hypervolumes", notes)]
     return [
-        _volumes_sheet(results, part, "instance_label", f"hypervolume-{form}", _capital(part["form_meaning"].iloc[0]))
+        _volumes_sheet(results, part, "instance_label", f"hypervolume-{form}", _capital(_said(part["form_meaning"])))
         for form, part in frame.groupby("form", sort=False)
     ]
 
@@ -200,6 +200,11 @@ def _volumes_sheet(
     remarks = (*notes, *reading_notes(part), *([REFERENCES] if references else []))
     header = ("method", *(label + ARROWS["max"] for label in columns[across]))
     return Sheet(stem, title, header, (*rows, *references), part, remarks, below=len(references))
+
+
+def _said(sentences: pd.Series[str]) -> str:
+    """Return what is said of several instances, each once."""
+    return "; or ".join(sentences.unique())
 
 
 def _capital(text: str) -> str:

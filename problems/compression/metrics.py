@@ -43,7 +43,8 @@ def trained_metrics(objectives: Sequence[str], holdout: bool) -> Iterator[Metric
     yield Metric(f"loss/{task}", f"{task} loss", "", "min", NON_NEGATIVE, "mean cross-entropy of the test images")
     yield Metric(f"log10/{task}", f"log₁₀ {task}", "", "min", FROM_LOG10, "decimal logarithm of the cross-entropy")
     chosen = f"decimal logarithm of the cross-entropy of {_chosen_on(holdout)}"
-    yield Metric(f"selection_log10/{task}", f"log₁₀ {task}, validation", "", "min", FROM_LOG10, chosen)
+    words, data = f"log₁₀ {task}, {_chosen_word(holdout)}", _chosen_data(holdout)
+    yield Metric(f"selection_log10/{task}", words, "", "min", FROM_LOG10, chosen, data)
     for name in penalties:
         relative = f"decimal logarithm of '{name}' at the end, relative to its value at the start"
         yield Metric(f"loss/{name}", f"{name} loss", "", "min", NON_NEGATIVE, f"the objective '{name}' at the end")
@@ -86,7 +87,7 @@ def sparse_metrics(holdout: bool) -> Iterator[Metric]:
         of, label = f"with the smallest weights zero, {share} of all parameters", f", {share} zero"
         accuracy, chosen = f"accuracy {of}, on test images", f"accuracy {of}, on {_chosen_on(holdout)}"
         yield Metric(f"sparse_accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, accuracy, "test")
-        words, data = f"validation accuracy{label}", _chosen_data(holdout)
+        words, data = f"{_chosen_word(holdout)} accuracy{label}", _chosen_data(holdout)
         yield Metric(f"selection_sparse_accuracy{end}", words, "%", "max", PERCENT, chosen, data)
         yield Metric(f"nonzero{end}", f"share not zero for {share}", "", "min", SHARE, f"{kept}, {of}")
     rank = "effective rank relative to that of the network at its start"
@@ -99,7 +100,7 @@ def quantised_metrics(holdout: bool) -> Iterator[Metric]:
         of, label, end = f"with penalised weights of {bits} bits", f", {bits} bits", bit_mark(bits)
         right, chosen = f"accuracy {of}, on test images", f"accuracy {of}, on {_chosen_on(holdout)}"
         yield Metric(f"quantised_accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, right, "test")
-        words, data = f"validation accuracy{label}", _chosen_data(holdout)
+        words, data = f"{_chosen_word(holdout)} accuracy{label}", _chosen_data(holdout)
         yield Metric(f"selection_quantised_accuracy{end}", words, "%", "max", PERCENT, chosen, data)
         kept = f"size of all parameters {of}, relative to 32 bits for each"
         yield Metric(f"bits_kept{end}", f"share of the size kept{label}", "", "min", SHARE, kept)
@@ -110,7 +111,7 @@ def _evaluated(end: str, label: str, of: str, holdout: bool) -> Iterator[Metric]
     label, of = (label, of) if end else ("", "of the whole network")
     measured = f"accuracy {of} on test images"
     yield Metric(f"accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, measured, "test")
-    chosen, words = f"accuracy {of} on {_chosen_on(holdout)}", f"validation accuracy{label}"
+    chosen, words = f"accuracy {of} on {_chosen_on(holdout)}", f"{_chosen_word(holdout)} accuracy{label}"
     yield Metric(f"selection_accuracy{end}", words, "%", "max", PERCENT, chosen, _chosen_data(holdout))
     for name, words, unit, meaning in COSTS:
         yield Metric(f"{name}{end}", f"{words}{label}", unit, "min", NON_NEGATIVE, f"{meaning} {of}")
@@ -118,6 +119,11 @@ def _evaluated(end: str, label: str, of: str, holdout: bool) -> Iterator[Metric]
 
 def _chosen_on(holdout: bool) -> str:
     return "validation images, for choosing configurations" if holdout else "test images, as none are held out"
+
+
+def _chosen_word(holdout: bool) -> str:
+    """Return how labels call what configurations are chosen by."""
+    return "validation" if holdout else "selection"
 
 
 def _chosen_data(holdout: bool) -> Literal["validation", "test"]:

@@ -172,7 +172,10 @@ class Compression(TaskProblem):
         """Return the volumes of error and cost, the one of size or sparsity first, and that of the losses."""
         others = {"l1-nuclear": sparse_volumes, "quantisation": quantised_volumes}
         practical = others.get(self.penalty, pruned_volumes)
-        return (*practical(self.dataset), loss_volume(self.dataset, self.objectives()))
+        return (
+            *practical(self.dataset, self.holdout),
+            loss_volume(self.dataset, self.objectives(), self.holdout),
+        )
 
     def hypervolume_metrics(self) -> tuple[str, ...]:
         return self.hypervolumes()[-1].points[0].values

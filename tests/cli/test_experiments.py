@@ -82,6 +82,18 @@ def test_the_site_has_a_page_for_each_and_ranks_the_profile_alone(folder):
     assert sum(run["experiment"] == DIFFERS for run in runs) == 3
 
 
+def test_nothing_is_said_to_be_selected_on_validation_data_where_there_is_none(folder):
+    printed = mobench("results", "results=out", cwd=folder)
+    mobench("report", "suite=plane", "results=out", "out=said/report", cwd=folder)
+    mobench("leaderboard", "build", "results=out", "out=said/site", cwd=folder)
+    written = [path for path in (folder / "said").rglob("*") if path.is_file()]
+    about_all = {"leaderboard.html", "metrics.html", "statistics.html", "submissions.html"}
+    shown = [path for path in written if path.name not in about_all and path.suffix in (".md", ".html", ".js", ".tex")]
+    assert len(shown) > 20
+    assert "validation" not in printed
+    assert [path.name for path in shown if "validation data" in path.read_text()] == []
+
+
 def test_an_edited_suite_makes_its_old_runs_another_experiment(tmp_path):
     suite = tmp_path / "mine.yaml"
     text = "problems: {two-wells@1: {}}\nmethods: {mgda: {}, ws: {}}\ntraining: {steps: %d}\n"

@@ -105,10 +105,14 @@ def test_every_number_of_the_table_is_in_its_data(monkeypatch):
     assert math.isnan(row["published"])
 
 
-def test_too_few_seeds_mark_no_best(monkeypatch):
-    one = table(sweep("pcd", "tau", {0.1: [(0.9, 70.0, 1.0)]}, metrics=METRICS))
-    numbers, _ = sheets(monkeypatch, runs=one)
-    assert texts(numbers)[0][:2] == ["pcd", "70.0"]
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_too_few_seeds_mark_no_best(monkeypatch, seeds):
+    few = table(
+        sweep("pcd", "tau", {0.1: [(0.9, 70.0, 1.0)] * seeds}, metrics=METRICS),
+        sweep("ws", "weight", {0.1: [(0.9, 10.0, 1.0)] * seeds}, metrics=METRICS),
+    )
+    numbers, _ = sheets(monkeypatch, runs=few)
+    assert [row[0] for row in texts(numbers)] == ["pcd", "ws"] and texts(numbers)[0][1].startswith("70.0")
     assert any("No best is marked" in note for note in numbers.notes)
 
 

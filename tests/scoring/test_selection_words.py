@@ -1,6 +1,7 @@
 """Reports say "selected on validation data" only where that is so."""
 
 import pandas as pd
+import pytest
 
 from mobench.core.registry import find_problem
 from mobench.scoring.selection import Criterion
@@ -32,3 +33,13 @@ def test_every_sentence_that_holds_for_some_instance_is_said_once():
     sentences = selection_words([ON_VALIDATION], frame, known)
     assert ["on validation data" in each for each in sentences] == [True, False]
     assert all(each.endswith(".") for each in sentences)
+
+
+@pytest.mark.parametrize("penalty", ["group-lasso", "l1-nuclear", "quantisation"])
+def test_nothing_that_a_problem_declares_speaks_of_validation_where_nothing_was_held_out(penalty):
+    for holdout in (True, False):
+        problem = find_problem("compression")(holdout=holdout, penalty=penalty)
+        said = [volume.meaning for volume in problem.hypervolumes()]
+        said += [f"{metric.label} {metric.meaning} {metric.data}" for metric in problem.metrics()]
+        assert any("validation" in each for each in said) is holdout
+        assert all("not dominated on " + ("validation" if holdout else "test") in each for each in said[:2])

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-PAGES = {f"{name}.md": f"{name}.html" for name in ("statistics", "metrics", "leaderboard", "submissions")}
+PAGES = {f"{name}.md": f"{name}.html" for name in ("statistics", "metrics", "protocol", "leaderboard", "submissions")}
 """Documents that are pages of the site; a link to another document is shown as its text."""
 
 BOX = '<div class="scroll" role="region" aria-label="Table {}" tabindex="0">'

@@ -18,7 +18,7 @@ __all__ = ["browser"]
 ESCAPE, PLANE, HOSTILE = "suites/escape.quick.html", "suites/plane.quick.html", "suites/hostile.standard.html"
 KINDS = [
     "index.html", ESCAPE, "suites/compression.quick.html", HOSTILE, "methods/pcd.html", "problems/double-well.v1.html",
-    "directions.html", "downloads.html", "statistics.html", "speed/index.html",
+    "directions.html", "downloads.html", "statistics.html", "protocol.html", "speed/index.html",
 ]  # fmt: skip
 
 QUIETLY = {"preload": False}

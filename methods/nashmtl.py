@@ -27,7 +27,8 @@ class NashMTL(Method):
         G α = 1 ⊘ α                                             (Claim 3.1 of the paper),
 
     the minimiser of the strictly convex ½ αᵀGα − Σ_i log α_i. It is AuxiNash's with equal powers, and solved exactly
-    where the paper takes a few steps of a convex-concave procedure.
+    where the paper takes a few steps of a convex-concave procedure. TorchJD's NashMTL takes up to 20 of them, from the
+    weights of the step before: its first step is this one to 1e-8, later ones can be far from it.
 
     Where 0 is in the gradients' convex hull no bounded solution exists. The step is then zero, and the run's
     diagnostics count it as `unsolved`. A zero gradient has weight zero.

@@ -1,8 +1,9 @@
 """Whether a ranking survives tuned learning rates: `python -m benchmarks.tuned_rates SUITE RESULTS`.
 
-Reads what `mobench run suite=SUITE profile=tuned-lr results=RESULTS` stored, and ranks the methods with each rate alone and
-with all of them, by the rules of the report. Of all rates a method keeps the best point by validation data where the suite
-has them, and the front of its points where it has none. Runs that are missing, e.g. of other seeds, are left out.
+Reads what `mobench run suite=SUITE profile=tuned-lr results=RESULTS` stored, and ranks the methods with each rate alone
+and with all of them, by the rules of the report. Of all rates a method keeps the best point by validation data where
+the suite has them, and the front of its points where it has none. Runs that are missing, e.g. of other seeds, are left
+out.
 """
 
 from __future__ import annotations

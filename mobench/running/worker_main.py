@@ -21,6 +21,7 @@ import threadpoolctl  # type: ignore[import-untyped]
 from mobench.core.plain_text import said_by
 from mobench.core.registry import ignore_installed_packages, load_plugins, methods, problems
 from mobench.errors import UserError
+from mobench.running.heap import give_back_freed_memory, keep_freed_memory
 from mobench.running.job import Job, Lost, Result, Steps
 from mobench.running.process_tree import die_with_parent
 from mobench.running.worker import perform
@@ -96,6 +97,7 @@ def _do(job: Job, channel: Connection) -> Result | Raised:
         len(problems())
     except UserError as error:
         return Lost(str(error))
+    give_back_freed_memory()
     try:
         return perform(job, nullcontext(), on_steps=lambda steps: _report(steps, channel))
     except Exception as error:  # noqa: BLE001 - the scheduling process has to know, whatever it is
@@ -136,6 +138,7 @@ def _settle_in(trace: int, variables: Mapping[str, str]) -> None:
     faulthandler.register(SHOW_STACK, trace)
     os.dup2(2, 1)  # what a plugin prints stands beside the tables, not in them
     threading.Thread(target=_leave_with_the_driver, daemon=True).start()
+    keep_freed_memory()
     torch.set_num_threads(1)
     threadpoolctl.threadpool_limits(1)
 

@@ -55,7 +55,9 @@ class StackedWorkload(TaskEnds, Workload):
         """What the members chose in this iteration; zero for those that did not take the step."""
         self.directions: dict[int, Tensor] = {}
         self.narrow_rows = torch.zeros(self.size, self.k, self.theta.shape[1], dtype=self.theta.dtype)
-        self._wide: Tensor | None = None
+        self._wide = torch.empty(self.k, self.theta.shape[1], dtype=torch.float64)
+        """One member's gradients in float64: short enough to stay in the cache, and never allocated anew."""
+        self._computed = False
         self._grams: Stack | None = None
         self._sources = [task.batches() for task in tasks]
         self._batches: list[Any] = []
@@ -63,22 +65,24 @@ class StackedWorkload(TaskEnds, Workload):
         self._passes = 0
 
     def begin(self, iteration: int) -> Matrix:
-        self._wide = self._grams = None
+        self._computed, self._grams = False, None
         self.weights.fill(0.0)
         self.directions.clear()
         self._batches = [next(source) for source in self._sources]
         return self._stack.losses(self._batches)
 
     def rows(self) -> Tensor:
-        """Return the gradients of all members (B × K × n) in float64."""
-        if self._wide is None:
+        """Return the gradients of all members (B × K × n) in the type of the parameters."""
+        if not self._computed:
             self._passes += self._stack.gradients(self.narrow_rows)
-            self._wide = self.narrow_rows.double()
-        return self._wide
+            self._computed = True
+        return self.narrow_rows
 
     def grams(self) -> Stack:
         if self._grams is None:
-            self._grams = np.stack([(rows @ rows.T).numpy() for rows in self.rows()])
+            self._grams = np.empty((self.size, self.k, self.k))
+            for gram, rows in zip(self._grams, self.rows(), strict=True):
+                gram[:] = (self._wide.copy_(rows) @ self._wide.T).numpy()
         return self._grams
 
     def gradients_of(self, member: int) -> Gradients:
@@ -97,16 +101,18 @@ class StackedWorkload(TaskEnds, Workload):
         for held_out in self._held_out:
             held_out.clear()
         assert self.theta.grad is not None
-        weights, rows = torch.from_numpy(self.weights).T.unsqueeze(2).unbind(), self.rows().unbind(1)
-        update = weights[0] * rows[0]
-        for factor, row in zip(weights[1:], rows[1:], strict=True):
-            update.add_(factor * row)
-        for member, chosen in enumerate(self.weights):
-            if not chosen.any():  # a member that has failed or left may hold what is not finite
-                update[member] = 0.0
-        for member, direction in self.directions.items():
-            update[member, self.columns] = direction.double()
-        self.theta.grad.copy_(update)
+        for member, (rows, chosen) in enumerate(zip(self.rows(), self.weights, strict=True)):
+            update = self.theta.grad[member]
+            if member in self.directions:
+                update[self.columns] = self.directions[member].to(update.dtype)
+            elif chosen.any():
+                first, *others = self._wide.copy_(rows)
+                first.mul_(chosen[0])
+                for row, weight in zip(others, chosen[1:], strict=True):
+                    first.add_(row.mul_(weight))
+                update.copy_(first)
+            else:  # a member that has failed or left may hold what is not finite
+                update.zero_()
 
     def losses_after(self, members: Sequence[int]) -> Matrix:
         found = np.full((self.size, self.k), np.nan)

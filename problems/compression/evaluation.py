@@ -14,7 +14,7 @@ from mobench.core.quiet import QUIET
 
 from . import networks
 from .data.images import Images
-from .latency import cpu_latency
+from .latency import cpu_latency, ready_to_time
 from .metrics import NATIVE, mark
 from .networks.cost import file_size, flops
 from .pruning import Planner, PruningPlan, Structure, fold_constants, remove, trace
@@ -74,16 +74,31 @@ class Pruner:
         model.eval()
         self.structure: Structure = trace(model, [name for name, _ in networks.penalised(model)], self.example)
         self.planner = Planner(model, self.structure)
+        self._kept: tuple[tuple[float, ...], list[Pruned]] | None = None
+        self._weights: list[Tensor] = []
 
     def prune(self, target: float) -> Pruned:
         """Return the network at a reduction that is reached exactly, or an error that states the maximum."""
         return self._carried_out(mark(target), self.planner.plan(target))
+
+    def keep(self, targets: tuple[float, ...]) -> Pruner:
+        """Make the networks of `each` now; until the weights change, whoever asks for these targets gets them."""
+        self._kept = targets, list(self.each(targets))
+        self._weights = [parameter.detach().clone() for parameter in self.model.parameters()]
+        return self
+
+    def fits(self) -> bool:
+        """Say whether the network still has the weights for which `keep` made others."""
+        return all(map(torch.equal, self._weights, self.model.parameters()))
 
     def each(self, targets: tuple[float, ...]) -> Iterator[Pruned]:
         """Yield the network at each target, and without its negligible filters.
 
         Where a target cannot be reached, the network at the largest reduction possible.
         """
+        if self._kept is not None and self._kept[0] == targets:
+            yield from self._kept[1]
+            return
         for target in targets:
             reachable = target <= self.planner.maximum
             plan = self.planner.plan(target) if reachable else self.planner.plan_maximum()
@@ -144,9 +159,10 @@ def sparse_metrics(
 
 def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
     """Return the median CPU milliseconds of one image on one thread, dense, at every target and natively pruned."""
-    smaller = {pruned.end: pruned.model for pruned in pruner.each(targets)}
+    models = {"": pruner.model} | {pruned.end: pruned.model for pruned in pruner.each(targets)}
+    ready = {end: ready_to_time(model) for end, model in models.items()}
     with QUIET.alone():
-        timed = {end: cpu_latency(model, pruner.input_shape) for end, model in {"": pruner.model, **smaller}.items()}
+        timed = {end: cpu_latency(model, pruner.input_shape) for end, model in ready.items()}
     return {f"latency_ms{end}": latency.median_ms for end, latency in timed.items()}
 
 

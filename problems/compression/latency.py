@@ -24,8 +24,13 @@ class Latency:
     threads: int
 
 
+def ready_to_time(model: nn.Module) -> nn.Module:
+    """Return a float32 copy of `model` on the CPU in evaluation mode, in torch's usual memory layout."""
+    return copy.deepcopy(model).to("cpu", torch.float32).to(memory_format=torch.contiguous_format).eval()
+
+
 def cpu_latency(
-    model: nn.Module,
+    subject: nn.Module,
     input_shape: Sequence[int],
     *,
     batch_size: int = 1,
@@ -33,12 +38,11 @@ def cpu_latency(
     repeats: int = 50,
     threads: int = 1,
 ) -> Latency:
-    """Time the forward pass of a float32 copy of `model` on the CPU in evaluation mode.
+    """Time the forward pass of a network that `ready_to_time` returned.
 
     `input_shape` is one image's. The first `warmup` passes are not counted. The process's number of
     torch threads is the same before and after.
     """
-    subject = copy.deepcopy(model).to("cpu", torch.float32).to(memory_format=torch.contiguous_format).eval()
     images = torch.randn(batch_size, *input_shape, generator=torch.Generator().manual_seed(0))
     before = torch.get_num_threads()
     torch.set_num_threads(threads)

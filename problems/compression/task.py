@@ -69,6 +69,8 @@ class CompressionTask(Task):
         self.start_rank = effective_rank(self.penalised) if "nuclear" in names else None
         self.proximal_weight = problem.prox / problem.scale
         self.compile_seconds = self._compile() if problem.compile else 0.0
+        self._pruner: Pruner | None = None
+        """The networks that `metrics` made, for `timings`."""
 
     def _penalty(self, name: str, indices: Sequence[int]) -> Penalty:
         if name == "quantisation":
@@ -154,6 +156,7 @@ class CompressionTask(Task):
 
     def metrics(self) -> Mapping[str, float]:
         values = self.secondary_values()
+        self._pruner = pruner = self.pruner().keep(TARGETS)
         loss, chosen = (cross_entropy(self.model, images) for images in (self.splits.test, self.selection))
         relative = [value / start for value, start in zip(values, self.start_values, strict=True)]
         names = self.problem.objectives()
@@ -167,7 +170,7 @@ class CompressionTask(Task):
             "parameter_sparsity": parameter_sparsity(self.parameters),
             "penalised_sparsity": parameter_sparsity(self.penalised),
             "effective_rank": (rank := effective_rank(self.penalised)),
-            **pruned_metrics(self.pruner(), TARGETS, self.selection, self.splits.test),
+            **pruned_metrics(pruner, TARGETS, self.selection, self.splits.test),
         }
         if self.start_rank is not None:
             weights = [name for name, _ in networks.penalised(self.model)]
@@ -180,7 +183,9 @@ class CompressionTask(Task):
 
     def timings(self) -> Mapping[str, float]:
         compiling = {"compile_seconds": self.compile_seconds} if self.problem.compile else {}
-        return self.problem.recorded({**latencies(self.pruner(), TARGETS), **compiling})
+        kept, self._pruner = self._pruner, None
+        pruner = self.pruner() if kept is None or not kept.fits() else kept
+        return self.problem.recorded({**latencies(pruner, TARGETS), **compiling})
 
     def _compile(self) -> float:
         """Compile both passes on an empty batch, so that no step pays for it; return the seconds it took."""

@@ -7,8 +7,13 @@ stratified and the same for every seed. Pixels run from 0 to 16; mean and deviat
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
 import torch
-from sklearn import datasets
+from torch import Tensor
 
 from .images import Images, Splits
 from .split import stratified_split
@@ -17,11 +22,13 @@ HELD_OUT = 360
 """Images in the validation set, and as many in the test set."""
 
 
+@cache
 def load_digits(*, holdout: bool = True) -> Splits:
-    """Return the digits on the CPU; without `holdout` the validation images join the training set."""
-    raw = datasets.load_digits()
-    pixels = torch.from_numpy(raw.images).to(torch.uint8).unsqueeze(1)
-    labels = torch.from_numpy(raw.target).to(torch.int64)
+    """Return the digits on the CPU; without `holdout` the validation images join the training set.
+
+    They are read once in a process, and nobody writes to them.
+    """
+    pixels, labels = _pixels_and_labels()
     test, val, train = stratified_split(labels, HELD_OUT, HELD_OUT)
     std, mean = torch.std_mean(pixels[train].double(), correction=0)
     images = Images(pixels, labels, (float(mean),), (float(std),))
@@ -34,3 +41,19 @@ def load_digits(*, holdout: bool = True) -> Splits:
         classes=10,
         augment=False,
     )
+
+
+def _pixels_and_labels() -> tuple[Tensor, Tensor]:
+    """Read scikit-learn's file itself where it is in its place: importing the package takes longer than training."""
+    found = find_spec("sklearn")
+    folders = [] if found is None else found.submodule_search_locations or []
+    files = [path for folder in folders if (path := Path(folder, "datasets", "data", "digits.csv.gz")).is_file()]
+    if files:
+        table = np.loadtxt(files[0], delimiter=",", dtype=np.uint8)
+        images, labels = table[:, :-1].reshape(-1, 8, 8), table[:, -1]
+    else:
+        from sklearn import datasets
+
+        raw = datasets.load_digits()
+        images, labels = raw.images, raw.target
+    return torch.from_numpy(images).to(torch.uint8).unsqueeze(1), torch.from_numpy(labels).to(torch.int64)

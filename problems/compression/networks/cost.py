@@ -25,13 +25,21 @@ def flops(model: nn.Module, input_shape: Sequence[int]) -> int:
 
     Counted: convolutions and linear layers, 2 for each multiply-add, and BatchNorm,
     `BATCH_NORM_FLOPS` for each element. Activations, pooling, sums and concatenations count
-    nothing. The pass runs on shapes alone, so no numbers are computed and `model` is not touched.
+    nothing. One image really passes through the network, on the CPU: shapes alone (torch's meta device) take
+    several times as long, because BatchNorm then goes through Python. `model` is as it was before.
     """
-    shapes_only = copy.deepcopy(model).to("meta").eval()
-    image = torch.empty(1, *input_shape, device="meta")
+    here = all(parameter.device.type == "cpu" for parameter in model.parameters())
+    subject = model if here else copy.deepcopy(model).to("cpu")
+    first = next(subject.parameters(), torch.empty(0))
     batch_norm = torch.ops.aten.native_batch_norm
-    with torch.no_grad(), FlopCounterMode(display=False, custom_mapping={batch_norm: _batch_norm_flops}) as counter:
-        shapes_only(image)
+    training = {module: module.training for module in subject.modules()}
+    subject.eval()
+    try:
+        with torch.no_grad(), FlopCounterMode(display=False, custom_mapping={batch_norm: _batch_norm_flops}) as counter:
+            subject(torch.zeros(1, *input_shape, dtype=first.dtype))
+    finally:
+        for module, before in training.items():
+            module.training = before
     return int(counter.get_total_flops())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from mobench.problems.compression.latency import cpu_latency
+from mobench.problems.compression.latency import cpu_latency, ready_to_time
 
 
 class Recorder(nn.Module):
@@ -29,7 +29,7 @@ def test_passes_run_in_evaluation_mode_on_the_stated_threads_and_batch() -> None
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        latency = cpu_latency(model, (4,), batch_size=3, warmup=2, repeats=5)
+        latency = cpu_latency(ready_to_time(model), (4,), batch_size=3, warmup=2, repeats=5)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

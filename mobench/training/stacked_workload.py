@@ -55,13 +55,16 @@ class StackedWorkload(TaskEnds, Workload):
         """What the members chose in this iteration; zero for those that did not take the step."""
         self.directions: dict[int, Tensor] = {}
         self.narrow_rows = torch.zeros(self.size, self.k, self.theta.shape[1], dtype=self.theta.dtype)
-        self._wide = torch.empty(self.k, self.theta.shape[1], dtype=torch.float64)
-        """One member's gradients in float64: short enough to stay in the cache, and never allocated anew."""
+        self._wide = _WideRows(self.k, self.theta.shape[1])
+        self._members = self.narrow_rows.unbind()
+        self._updates = self.theta.grad.unbind()
         self._computed = False
         self._grams: Stack | None = None
         self._sources = [task.batches() for task in tasks]
         self._batches: list[Any] = []
         self._held_out = [GradientRows(task.parameters, names=task.parameter_names) for task in tasks]
+        self._looked_ahead: list[GradientRows] = []
+        """Rows of held-out batches that hold the step under way."""
         self._passes = 0
 
     def begin(self, iteration: int) -> Matrix:
@@ -81,8 +84,9 @@ class StackedWorkload(TaskEnds, Workload):
     def grams(self) -> Stack:
         if self._grams is None:
             self._grams = np.empty((self.size, self.k, self.k))
-            for gram, rows in zip(self._grams, self.rows(), strict=True):
-                gram[:] = (self._wide.copy_(rows) @ self._wide.T).numpy()
+            self.rows()
+            for gram, rows in zip(self._grams, self._members, strict=True):
+                gram[:] = self._wide.gram(rows)
         return self._grams
 
     def gradients_of(self, member: int) -> Gradients:
@@ -94,25 +98,22 @@ class StackedWorkload(TaskEnds, Workload):
             return None
         rows = self._held_out[member]
         rows.load(self.tasks[member].held_out_losses(batch))
+        self._looked_ahead.append(rows)
         return Step(rows.values, rows, self.lower_bounds[member])
 
     @torch.no_grad()
     def end(self) -> None:
-        for held_out in self._held_out:
-            held_out.clear()
-        assert self.theta.grad is not None
-        for member, (rows, chosen) in enumerate(zip(self.rows(), self.weights, strict=True)):
-            update = self.theta.grad[member]
+        while self._looked_ahead:
+            self._looked_ahead.pop().clear()
+        self.rows()
+        for member, (rows, chosen, update) in enumerate(zip(self._members, self.weights, self._updates, strict=True)):
             if member in self.directions:
                 update[self.columns] = self.directions[member].to(update.dtype)
             elif chosen.any():
-                first, *others = self._wide.copy_(rows)
-                first.mul_(chosen[0])
-                for row, weight in zip(others, chosen[1:], strict=True):
-                    first.add_(row.mul_(weight))
-                update.copy_(first)
+                update.copy_(self._wide.weighted_sum(rows, chosen.tolist()))
             else:  # a member that has failed or left may hold what is not finite
                 update.zero_()
+        self._wide.forget()
 
     def losses_after(self, members: Sequence[int]) -> Matrix:
         found = np.full((self.size, self.k), np.nan)
@@ -136,6 +137,41 @@ class StackedWorkload(TaskEnds, Workload):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for task, stored in zip(self.tasks, state["tasks"], strict=True):
             task.load_state_dict(stored)
+
+
+class _WideRows:
+    """One member's gradients in float64: short enough to stay in the cache, and never allocated anew."""
+
+    def __init__(self, k: int, n: int) -> None:
+        self._matrix = torch.empty(k, n, dtype=torch.float64)
+        self._transposed = self._matrix.T
+        self._rows = self._matrix.unbind()
+        self._held: Tensor | None = None
+
+    def _hold(self, rows: Tensor) -> None:
+        if self._held is not rows:
+            self._matrix.copy_(rows)
+            self._held = rows
+
+    def gram(self, rows: Tensor) -> Matrix:
+        """Return the inner products of a member's rows."""
+        self._hold(rows)
+        found: Matrix = (self._matrix @ self._transposed).numpy()
+        return found
+
+    def weighted_sum(self, rows: Tensor, weights: Sequence[float]) -> Tensor:
+        """Return the sum of a member's rows with these weights, in memory that the next call overwrites."""
+        self._hold(rows)
+        self._held = None
+        total, *others = self._rows
+        total.mul_(weights[0])
+        for row, weight in zip(others, weights[1:], strict=True):
+            total.add_(row.mul_(weight))
+        return total
+
+    def forget(self) -> None:
+        """Take what is held for outdated: the rows are about to change."""
+        self._held = None
 
 
 class _Row:

@@ -161,6 +161,36 @@ def decompose(matrices: Sequence[Tensor]) -> Spectrum:
     return Spectrum(_from_eigenvalues(eigenvalues), basis)
 
 
+class Spectra(NamedTuple):
+    """Spectra of several layers of B networks, whose singular values are treated in one go."""
+
+    values: Tensor
+    """Layers × B × the longest short side, as in `Spectrum`, with zeros in front of shorter ones."""
+    bases: Sequence[Tensor]
+
+    def norms(self) -> Tensor:
+        """Return the sum of the singular values (layers × B)."""
+        pairs = zip(self.values, self.bases, strict=True)
+        return torch.stack([values[:, -basis.shape[-1] :].sum(-1) for values, basis in pairs])
+
+    def factors(self, multiplier: Multiplier) -> list[Factor]:
+        """Return for each layer the map M ↦ U h(S) Uᵀ M in float64, with h = 0 where σ = 0."""
+        kept = self.values > 0
+        found = torch.where(kept, multiplier(torch.where(kept, self.values, 1.0)), 0.0).unsqueeze(-2)
+        pairs = zip(found, self.bases, strict=True)
+        return [Factor(_product(basis * part[..., -basis.shape[-1] :], basis.mT)) for part, basis in pairs]
+
+
+def decompose_each(layers: Sequence[Tensor]) -> Spectra:
+    """Return the spectra of layers (B × rows × columns each) of any shapes."""
+    found = [torch.linalg.eigh(_gram(_short_side_first(layer))) for layer in layers]
+    longest = max(basis.shape[-1] for _, basis in found)
+    eigenvalues = torch.zeros(len(layers), len(layers[0]), longest, dtype=torch.float64)
+    for row, (values, _) in zip(eigenvalues, found, strict=True):
+        row[:, -values.shape[-1] :] = values
+    return Spectra(_from_eigenvalues(eigenvalues), [basis for _, basis in found])
+
+
 def spectral_factor(spectrum: Spectrum, multiplier: Multiplier, dtype: torch.dtype) -> Factor:
     """Return the map M ↦ U h(S) Uᵀ M, with h = 0 where σ = 0.
 

@@ -40,12 +40,13 @@ class CompressionStack(TaskStack):
         self._targets: tuple[Tensor, list[Tensor]] | None = None
 
     def losses(self, batches: Sequence[Batch]) -> Matrix:
-        images = torch.cat([images for images, _ in batches], dim=1).contiguous(memory_format=torch.channels_last)
+        each = [images for images, _ in batches]
+        images = (torch.cat(each, dim=1) if len(each) > 1 else each[0]).contiguous(memory_format=torch.channels_last)
         labels = torch.stack([labels for _, labels in batches])
         self.network.read()
         logits = self.network(images)
-        each = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-        self._loss = each.view_as(labels).mean(1)
+        lost = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
+        self._loss = lost.view_as(labels).mean(1)
         with torch.no_grad():
             values = [self._loss.detach().double(), *(penalty.read() for penalty in self.penalties)]
         found: Matrix = torch.stack(values, dim=1).numpy()

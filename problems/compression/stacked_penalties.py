@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .filters import as_matrix, matrices, vectors
-from .spectrum import Factor, Spectrum, decompose, spectral_factor
+from .spectrum import Spectra, decompose_each
 
 Weights = Mapping[int, Tensor]
 """The first member's penalised weights, by their position among its parameters."""
@@ -89,22 +89,29 @@ class StackedGroupLasso(StackedPenalty):
     """s·Σ_g ‖θ_g‖₂ of every member, one group per output filter."""
 
     def _views(self, weights: Weights) -> list[Tensor]:
-        return [self.all_members(matrix) for _, (matrix,) in matrices(weights, weights)]
+        views = [self.all_members(matrix) for _, (matrix,) in matrices(weights, weights)]
+        filters = [view.shape[1] for view in views]
+        self._norms = torch.empty(len(self.theta), sum(filters), 1, dtype=self.theta.dtype)
+        self._parts = self._norms.split(filters, dim=1)
+        return views
 
-    def _norms(self) -> list[Tensor]:
-        return [torch.linalg.vector_norm(view, dim=2, keepdim=True) for view in self.views]
+    def _measure(self) -> None:
+        for view, part in zip(self.views, self._parts, strict=True):
+            torch.linalg.vector_norm(view, dim=2, keepdim=True, out=part)
 
     def read(self) -> Tensor:
-        norms = self._norms()
-        self._factors = [(self.scale / found).masked_fill_(found == 0, 0.0) for found in norms]
-        return torch.stack([found.sum((1, 2), dtype=torch.float64) for found in norms]).sum(0) * self.scale
+        self._measure()
+        factors = (self.scale / self._norms).masked_fill_(self._norms == 0, 0.0)
+        self._factors = factors.split([part.shape[1] for part in self._parts], dim=1)
+        return torch.stack([part.sum((1, 2), dtype=torch.float64) for part in self._parts]).sum(0) * self.scale
 
     def _write(self, number: int, target: Tensor) -> None:
         torch.mul(self.views[number], self._factors[number], out=target)
 
     def shrink(self, thresholds: Tensor) -> None:
         each = thresholds[:, None, None]
-        for view, norms in zip(self.views, self._norms(), strict=True):
+        self._measure()
+        for view, norms in zip(self.views, self._parts, strict=True):
             view.mul_(torch.where(norms > each, 1.0 - norms.reciprocal() * each, 0.0))
 
 
@@ -115,34 +122,31 @@ class StackedNuclear(StackedPenalty):
         return [self.all_members(as_matrix(weight)) for weight in weights.values()]
 
     def read(self) -> Tensor:
-        values, self._factors = [], []
-        for view in self.views:
-            norm, factor = self._prepared(*_spectrum(view), view.dtype)
-            values.append(norm)
-            self._factors.append(factor)
-        return torch.stack(values).sum(0)
+        spectra, finite = self._spectra()
+        norms = spectra.norms() * self.scale
+        self._factors = spectra.factors(lambda values: self.scale / values)
+        return (norms if finite is None else torch.where(finite, norms, torch.nan)).sum(0)
 
-    def _prepared(self, spectrum: Spectrum, finite: Tensor, dtype: torch.dtype) -> tuple[Tensor, Factor]:
-        norms = spectrum.values.sum(-1) * self.scale
-        factor = spectral_factor(spectrum, lambda values: self.scale / values, dtype)
-        return torch.where(finite, norms, torch.nan), factor
+    def _spectra(self) -> tuple[Spectra, Tensor | None]:
+        """Return the spectra of each layer, zeros where a member's matrix is not finite.
+
+        Beside them whose are finite (layers × B); None where all are, which one look at everything tells.
+        """
+        views, finite = self.views, None
+        if not bool(torch.isfinite(self.theta.sum())):
+            finite = torch.stack([torch.isfinite(view.sum((1, 2))) for view in views])
+            pairs = zip(finite[:, :, None, None], views, strict=True)
+            views = [torch.where(mask, view, 0.0) for mask, view in pairs]
+        return decompose_each(views), finite
 
     def _write(self, number: int, target: Tensor) -> None:
         self._factors[number].write(self.views[number], target)
 
     def shrink(self, thresholds: Tensor) -> None:
         wide = thresholds.double()[:, None]
-        for view in self.views:
-            spectrum, _ = _spectrum(view)
-            factor = spectral_factor(spectrum, lambda found: (1.0 - wide / found).clamp_min(0.0), view.dtype)
+        spectra, _ = self._spectra()
+        factors = spectra.factors(lambda found: (1.0 - wide / found).clamp_min(0.0))
+        for view, factor in zip(self.views, factors, strict=True):
             softened = torch.empty_like(view)
             factor.write(view, softened)
             view.copy_(torch.where(thresholds[:, None, None] > 0, softened, view))
-
-
-def _spectrum(view: Tensor) -> tuple[Spectrum, Tensor]:
-    """Return the members' spectra, zeros where a matrix is not finite, and whose are finite."""
-    finite = torch.isfinite(view.sum((1, 2)))
-    if not bool(finite.all()):
-        view = torch.where(finite[:, None, None], view, 0.0)
-    return decompose([view]), finite

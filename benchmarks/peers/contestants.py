@@ -28,9 +28,9 @@ from mobench.problems.compression import Compression
 from mobench.problems.compression.data.images import Images, Splits
 from mobench.problems.compression.networks import input_shape
 from mobench.problems.compression.task import CompressionTask
+from mobench.training.make_workload import workload_of
 from mobench.training.optimizer import Training
 from mobench.training.step import take_step
-from mobench.training.workload import TaskWorkload
 
 PENALTIES = {2: "group-lasso", 3: "l1-nuclear"}
 """The problem's secondary objectives for each K."""
@@ -93,7 +93,7 @@ def plain(subject: Subject, k: int) -> TakeStep:
 
 def mobench(subject: Subject, k: int) -> TakeStep:
     """Train as `mobench run` does; the subject's own penalties must be K − 1."""
-    workload = TaskWorkload(subject.problem, subject.task, 0)
+    workload = workload_of(subject.problem, subject.task, 0)
     gradients = workload.gradients_of(0)
     method = _pcd(k)
     optimizer = ADAM.build(workload.parameters, fused=workload.fused)
@@ -102,6 +102,7 @@ def mobench(subject: Subject, k: int) -> TakeStep:
     def take() -> None:
         losses = workload.begin(0)
         take_step(method, Step(losses[0], gradients, workload.lower_bounds[0]), gradients)
+        workload.end()
         optimizer.step()
 
     return take

@@ -54,3 +54,16 @@ class Digits(Measured):
         return step.backward_passes(k)
 
     track_backward_passes.unit = "passes per step"  # type: ignore[attr-defined]
+
+
+class Lockstep(Measured):
+    """A step of several digits networks with K objectives that train as one."""
+
+    params = (list(step.PENALTIES), (4, 16))
+    param_names = ("k", "runs")
+
+    def time_pcd(self, k: int, runs: int) -> None:
+        step.pcd_step(k, runs)()
+
+    def peakmem_pcd(self, k: int, runs: int) -> None:
+        step.pcd_step(k, runs)()

@@ -100,7 +100,7 @@ class StackedNetwork:
         if type(module) is nn.Linear:
             return self._linear(path)
         if type(module) is nn.ReLU:
-            return lambda _, value: torch.relu(value)
+            return _relu_in_place if module.inplace else lambda _, value: torch.relu(value)
         if type(module) is nn.Tanh:
             return lambda _, value: torch.tanh(value)
         if type(module) is nn.AdaptiveAvgPool2d and module.output_size in (1, (1, 1)):
@@ -148,6 +148,10 @@ def _apart(joined: Tensor, size: int) -> Tensor:
 
 def _given(images: Tensor) -> Tensor:
     return images
+
+
+def _relu_in_place(_: Any, value: Tensor) -> Tensor:
+    return torch.relu_(value)
 
 
 def _passed(_: Any, value: Tensor) -> Tensor:

@@ -208,14 +208,17 @@ class _Row:
 
 def stacked(problem: TaskProblem, streams: Sequence[Streams]) -> StackedWorkload | None:
     """Return the workload that trains one run for each of the streams, None where the problem has no stack here."""
-    tasks = [problem.start(each) for each in streams]
+    found = stacked_tasks(problem, [problem.start(each) for each in streams], [each.seed for each in streams])
+    if found is not None and found.size > 1:
+        check_independence(problem, streams)
+    return found
+
+
+def stacked_tasks(problem: TaskProblem, tasks: Sequence[Task], seeds: Sequence[int]) -> StackedWorkload | None:
+    """Return the workload that trains runs which have been started, None where the problem has no stack here."""
     parameters = StackedParameters(tasks)
     stack = problem.stack(tasks, parameters)
-    if stack is None:
-        return None
-    if len(tasks) > 1:
-        check_independence(problem, streams)
-    return StackedWorkload(problem, tasks, [each.seed for each in streams], parameters, stack)
+    return None if stack is None else StackedWorkload(problem, tasks, seeds, parameters, stack)
 
 
 _independent: set[Hashable] = set()

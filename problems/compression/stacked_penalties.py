@@ -92,7 +92,7 @@ class StackedGroupLasso(StackedPenalty):
         views = [self.all_members(matrix) for _, (matrix,) in matrices(weights, weights)]
         filters = [view.shape[1] for view in views]
         self._norms = torch.empty(len(self.theta), sum(filters), 1, dtype=self.theta.dtype)
-        self._parts = self._norms.split(filters, dim=1)
+        self._parts = torch.split(self._norms, filters, dim=1)
         return views
 
     def _measure(self) -> None:
@@ -102,7 +102,7 @@ class StackedGroupLasso(StackedPenalty):
     def read(self) -> Tensor:
         self._measure()
         factors = (self.scale / self._norms).masked_fill_(self._norms == 0, 0.0)
-        self._factors = factors.split([part.shape[1] for part in self._parts], dim=1)
+        self._factors = torch.split(factors, [part.shape[1] for part in self._parts], dim=1)
         return torch.stack([part.sum((1, 2), dtype=torch.float64) for part in self._parts]).sum(0) * self.scale
 
     def _write(self, number: int, target: Tensor) -> None:

@@ -14,9 +14,10 @@ from mobench.core.streams import Streams
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.problems.compression import Compression
 from mobench.problems.compression.task import CompressionTask
+from mobench.training.make_workload import make_workload
 from mobench.training.optimizer import Training
 from mobench.training.step import take_step
-from mobench.training.workload import TaskWorkload
+from mobench.training.workload import Workload
 
 from . import Kernel, built_once
 
@@ -70,16 +71,19 @@ def plain_step(k: int) -> Kernel:
 
 
 @built_once
-def pcd_step(k: int) -> Kernel:
-    """Train the digits network on its cross-entropy and K − 1 penalties, as `mobench run` does."""
-    workload, optimizer = _workload(k)
-    method = find_method("pcd")(tau=0.1)
-    method.reset(k, Streams(0).numpy("method"))
-    gradients = workload.gradients_of(0)
+def pcd_step(k: int, runs: int = 1) -> Kernel:
+    """Train so many digits networks on their cross-entropy and K − 1 penalties, as `mobench run` does."""
+    workload, optimizer = _workload(k, runs)
+    methods = [find_method("pcd")(tau=0.1) for _ in range(runs)]
+    for seed, method in enumerate(methods):
+        method.reset(k, Streams(seed).numpy("method"))
+    members = [workload.gradients_of(member) for member in range(runs)]
 
     def run() -> None:
         losses = workload.begin(0)
-        take_step(method, Step(losses[0], gradients, workload.lower_bounds[0]), gradients)
+        for method, seen, bounds, gradients in zip(methods, losses, workload.lower_bounds, members, strict=True):
+            take_step(method, Step(seen, gradients, bounds), gradients)
+        workload.end()
         optimizer.step()
 
     return run
@@ -98,8 +102,8 @@ def _digits(k: int) -> tuple[CompressionTask, torch.optim.Optimizer]:
     return task, Training(optimizer="adam", lr=1e-3).build(list(task.parameters))
 
 
-def _workload(k: int) -> tuple[TaskWorkload, torch.optim.Optimizer]:
-    workload = TaskWorkload(_problem(k), CompressionTask(_problem(k), Streams(0)), 0)
+def _workload(k: int, runs: int = 1) -> tuple[Workload, torch.optim.Optimizer]:
+    workload = make_workload([(_problem(k), Streams(seed)) for seed in range(runs)])
     return workload, Training(optimizer="adam", lr=1e-3).build(workload.parameters, fused=workload.fused)
 
 

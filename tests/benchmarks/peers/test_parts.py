@@ -14,6 +14,7 @@ from benchmarks.peers import (
     data,
     escape,
     hypervolume,
+    lockstep,
     memory,
     networks,
     site,
@@ -31,6 +32,7 @@ TINY: dict[Any, Any] = {
     bandwidth: bandwidth.Size(rounds=2, n=100_000, threads=(1, 2)),
     data: data.Size(batches=1, rounds=1, images=512),
     step: step.Size((step.Course("digits-cnn", 8, 2),), threads=1),
+    lockstep: lockstep.Size(rounds=2, runs=(2,), ks=(2,)),
     networks: networks.Size(("mobilenet-v2",)),
     startup: startup.Size(rounds=2),
     suites: suites.Size((("synthetic", 90.0),), ("profile=quick", "seeds=1", "training.steps=3", "jobs=0")),
@@ -74,7 +76,7 @@ def test_steps_are_measured_for_every_contestant_and_both_k() -> None:
 
 
 def test_closed_forms_need_less_memory_than_separate_passes() -> None:
-    size = memory.Size(("digits-cnn",), ("mobench", "separate passes"), ks=(2,))
+    size = memory.Size(("resnet-narrow",), ("mobench", "separate passes"), ks=(2,))
     ours, theirs = memory.rows(size)
     assert ours.measured < theirs.measured
     assert theirs.measured >= 2.0  # a K×n matrix and the direction

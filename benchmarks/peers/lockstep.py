@@ -1,0 +1,40 @@
+"""Small networks that train as one: how many times faster a run's share of a step is than the same step alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+
+from benchmarks.peers.row import Asked, Ratio, Row, interleaved
+from benchmarks.tracked.kernels.step import BATCH, pcd_step
+
+PART = "lockstep"
+COMMAND = "make peers only=lockstep"
+FASTER = Asked("≥", 1.5)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    rounds: int
+    runs: tuple[int, ...] = (16,)
+    ks: tuple[int, ...] = (2, 3)
+
+
+SIZES = {"quick": Size(5), "default": Size(21), "all": Size(101, (4, 16))}
+
+
+def rows(size: Size) -> Iterator[Row]:
+    """Yield how much a run of the digits network gains by its neighbours, on one thread as in a worker."""
+    torch.set_num_threads(1)
+    for k in size.ks:
+        for runs in size.runs:
+            seconds = interleaved({"alone": pcd_step(k), "together": pcd_step(k, runs)}, size.rounds)
+            shares = [value / runs for value in seconds["together"]]
+            what = f"digits-cnn {BATCH} K={k}, {runs} runs: {1e3 * median(shares):.2f} ms each"
+            asked = FASTER if runs == max(size.runs) else None
+            yield Ratio.of(seconds["alone"], shares).row(PART, what, COMMAND, asked)

@@ -31,7 +31,7 @@ def keep_freed_memory() -> bool:
     if library is None:
         return False
     settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _LARGEST), (_TOP_PAD, _STEP))
-    return min(library.mallopt(name, value) for name, value in settings) == 1
+    return all(bool(library.mallopt(name, value)) for name, value in settings)
 
 
 def give_back_freed_memory() -> None:

@@ -16,6 +16,9 @@ from mobench.core.settings import choice, one_each, real, reals
 from mobench.errors import MethodError, UserError
 from mobench.solvers import Relaxation, project_in_levels, project_primary
 
+PRODUCTS = 2.0**-36
+"""Of ‖d̃‖², relative to that of its terms, what is left by rounded sums of products, whatever type gradients have."""
+
 
 @register
 class PCD(Method):
@@ -229,14 +232,16 @@ class PCD(Method):
                 demanded += multiplier * threshold * square
                 terms += multiplier * multiplier * square
         squared_length = self._checked_length(along + demanded, shortest, gram, multipliers)
-        resolved = squared_length > resolution * terms
+        # What is demanded bounds the length from below, however the gradients were rounded; only products blur it.
+        blur = min(resolution, PRODUCTS) if demanded > 0.0 else resolution
+        resolved = squared_length > blur * terms
 
         if self.rescale == "none":
             scale = first
         elif resolved:
             scale = math.sqrt(primary / squared_length)
         else:
-            scale = math.sqrt(primary / (resolution * terms)) if demanded > 0.0 else 0.0
+            scale = math.sqrt(primary / (blur * terms)) if demanded > 0.0 else 0.0
         step.note(active=active, infeasible=not feasible, multipliers=np.array([*map(truediv, multipliers, ratios)]))
         if ratios:
             slack = min(

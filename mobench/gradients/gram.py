@@ -40,8 +40,17 @@ ROUNDED_ROWS = 2.0**-36
 """What float32 gradients resolve, however exact their products.
 
 They carry the rounding of their own backward pass, which turns unit vectors by some 1e-7 to 3e-6. Closer
-than 64 units in the last place, 4e-6, they count as dependent. Narrower types are taken as float32.
+than 64 units of rounding, 4e-6, they count as dependent.
 """
+
+
+def resolved_rows(dtype: torch.dtype) -> float:
+    """Return what gradients of a type resolve, however exact their products.
+
+    In float16 and bfloat16 sums are kept in float32, and the rounding of what is stored prevails: rows that are
+    closer to dependence than four units of it, 0.002 and 0.016, count as dependent.
+    """
+    return RESOLUTION if dtype == torch.float64 else max(ROUNDED_ROWS, (2.0 * torch.finfo(dtype).eps) ** 2)
 
 
 class Gram(NamedTuple):
@@ -71,7 +80,7 @@ class GramSum:
     def __init__(self, k: int, *, wide: bool = False) -> None:
         self.k = k
         self._wide = wide
-        self._rounded = False
+        self._rows_resolve = RESOLUTION
         self._narrow_rows: set[int] = set()
         self._lower = [[0.0] * k for _ in range(k)]
         self._products: dict[torch.device, tuple[list[tuple[int, int]], list[Tensor]]] = {}
@@ -85,7 +94,7 @@ class GramSum:
             return
         require_one_device(*(piece for _, piece in present))
         types = {piece.dtype for _, piece in present}
-        self._rounded |= types != {torch.float64}
+        self._rows_resolve = max(self._rows_resolve, *map(resolved_rows, types))
         if self._wide or torch.float64 in types:
             self._multiply(present, torch.float64)
             return
@@ -161,7 +170,7 @@ class GramSum:
     @property
     def resolution(self) -> float:
         """What the matrix resolves, given the rounding of its sums and of the gradients themselves."""
-        return max(self.error, ROUNDED_ROWS if self._rounded else RESOLUTION)
+        return max(self.error, self._rows_resolve)
 
 
 def gram_of(k: int, blocks: Callable[[], Iterable[Sequence[Tensor | None]]]) -> Gram:

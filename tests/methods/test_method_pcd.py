@@ -271,7 +271,7 @@ def test_a_method_reset_for_another_number_of_objectives_says_so() -> None:
 
 
 @pytest.mark.parametrize("normalization", ["ema", "unit", "none"])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_the_length_is_right_where_multipliers_of_many_objectives_are_not(
     normalization: str, dtype: torch.dtype
 ) -> None:
@@ -280,10 +280,11 @@ def test_the_length_is_right_where_multipliers_of_many_objectives_are_not(
     assert direction.tolist() == pytest.approx([-1.0, 0.0], abs=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e6])
-def test_opposite_secondaries_in_float32_are_infeasible(scale: float) -> None:
-    second = scale * torch.tensor([0.1, 0.2, 0.3])
-    rows = torch.stack([torch.tensor([1.0, 0.0, 0.0]), second, -1.3 * second])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("scale", [1.0, 1e-2, 1e4])
+def test_opposite_secondaries_are_infeasible_in_every_type(scale: float, dtype: torch.dtype) -> None:
+    second = scale * torch.tensor([0.1, 0.2, 0.3], dtype=dtype)
+    rows = torch.stack([torch.tensor([1.0, 0.0, 0.0], dtype=dtype), second, -1.3 * second])
     method = started("pcd", 3, tau=0.1)
     assert mobench.combine(method, rows).tolist() == [1.0, 0.0, 0.0]
     assert method.state_dict()["infeasible_steps"] == 1

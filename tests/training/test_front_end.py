@@ -314,6 +314,24 @@ def test_an_update_of_finite_numbers_whose_sum_overflows_is_taken() -> None:
     assert weight.grad is not None and weight.grad.tolist() == pytest.approx([3e38] * 4)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rounding_of_a_narrow_type_makes_no_contradiction_feasible_and_no_bargain(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    hidden = (torch.nn.Linear(20, 32), torch.nn.Tanh(), torch.nn.Linear(32, 32), torch.nn.Tanh())
+    network = torch.nn.Sequential(*hidden, torch.nn.Linear(32, 2)).to(dtype)
+    inputs, targets = torch.randn(64, 20).to(dtype), torch.randn(64, 2).to(dtype)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.02)
+    constrained = mobench.MultiObjective("pcd", optimizer, tau=0.1)
+    bargaining = mobench.MultiObjective("auxinash", optimizer)
+    for _ in range(10):
+        task, r = (network(inputs) - targets).square().mean(dim=0)
+        record = constrained.backward([task, r, -1.3 * r])
+        assert record.notes["infeasible"] is True and record.weights.tolist() == [1.0, 0.0, 0.0]
+        optimizer.step()
+        task, _ = (network(inputs) - targets).square().mean(dim=0)
+        assert bargaining.backward([task, -1.3 * task]).notes["unsolved"]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_objectives_that_contradict_each_other_in_float32_leave_the_primary_alone(seed: int) -> None:
     """Rounding makes the gradient of −1.3 r differ from −1.3 times that of r; it must not decide the step."""

@@ -142,6 +142,9 @@ class Step:
         """The gradients as rows of a K×n tensor; prefer `gram`, which is K×K whatever n is."""
         started = time.perf_counter()
         gradients = self._source.gradients()
+        # a sum is finite only if every term is, and costs less than looking at each
+        if not gradients.sum(dim=1).isfinite().all() and not gradients.isfinite().all():
+            raise NonFiniteError(f"a gradient at iteration {self.iteration} is not finite")
         self.gradient_seconds += time.perf_counter() - started
         return gradients
 

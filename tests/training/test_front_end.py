@@ -295,9 +295,9 @@ def test_closed_forms_cost_no_backward_pass() -> None:
     assert record.backward_passes == 1
 
 
-@pytest.mark.parametrize("method", ["ws", "famo", "pcd", "mgda"])
+@pytest.mark.parametrize("method", ["ws", "famo", "pcd", "mgda", SignOfSum()], ids=str)
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_gradients_that_are_not_finite_are_refused_by_every_method_and_leave_none(method: str, bad: float) -> None:
+def test_gradients_that_are_not_finite_are_refused_by_every_method_and_leave_none(method: Any, bad: float) -> None:
     weight = torch.ones(3, requires_grad=True)
     other = torch.ones(2, requires_grad=True)
     weight.register_hook(lambda gradient: gradient * torch.tensor([1.0, bad, 1.0]))

@@ -197,7 +197,7 @@ def test_a_loss_that_leaves_the_finite_numbers_fails_at_that_step():
 
 
 @pytest.mark.parametrize("problem", ["breaking@1", "cliff@1"])
-@pytest.mark.parametrize("method", ["ws", "famo", "mgda"])
+@pytest.mark.parametrize("method", ["ws", "famo", "mgda", "walker"])
 def test_a_gradient_that_is_not_finite_fails_the_run_at_that_step(problem, method):
     outcome = train([spec(problem, method, steps=5)])[0]
     assert (outcome.status, outcome.failed_at_step) == ("failed", 4)

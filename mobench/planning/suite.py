@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
 from importlib import resources
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,6 +56,11 @@ def suite_files(folder: str = "") -> dict[str, Path]:
     return own if folder else {**_packaged_suites(), **own}
 
 
+def _package(entry: EntryPoint) -> str:
+    """Return who announced an entry point, and what it names."""
+    return f"the package {entry.dist.name if entry.dist else 'unknown'} ({entry.value})"
+
+
 @cache
 def _packaged_suites() -> dict[str, Path]:
     """Return the suites of installed packages; a package that is broken costs only its own, with a warning."""
@@ -64,11 +69,11 @@ def _packaged_suites() -> dict[str, Path]:
         try:
             folder = find_spec(entry.value)
         except (ImportError, ValueError, AttributeError) as error:
-            warn(f"suites of {entry.value} cannot be found: {error}", RuntimeWarning, stacklevel=2)
+            warn(f"suites of {_package(entry)} cannot be found: {error}", RuntimeWarning, stacklevel=2)
             continue
         places = folder.submodule_search_locations if folder else None
         if not places:
-            warn(f"suites of {entry.value} cannot be found: it is no package", RuntimeWarning, stacklevel=2)
+            warn(f"suites of {_package(entry)} cannot be found: it is no package", RuntimeWarning, stacklevel=2)
         found |= {file.stem: file for place in places or () for file in sorted(Path(place).glob("*.yaml"))}
     return found
 

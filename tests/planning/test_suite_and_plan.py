@@ -2,6 +2,7 @@ import pytest
 
 from mobench import Method, UserError, choice, text
 from mobench.cli.run import Run
+from mobench.planning import suite as suite_module
 from mobench.planning.overrides import overlay, read_value
 from mobench.planning.plan import GROUP_SIZE, make_groups, make_plan, make_plans
 from mobench.planning.suite import load_suite, load_suites, parse_seeds, profiles_of, suite_files
@@ -163,6 +164,18 @@ def test_a_suite_may_include_suites_by_name_and_files_that_lie_beside_it(tmp_pat
     (tmp_path / "parts" / "own.yaml").write_text("include: [../all.yaml]")
     with pytest.raises(UserError, match="includes itself"):
         load_suites(["../all.yaml"])
+
+
+def test_a_package_whose_suites_are_missing_is_named_and_costs_only_its_own(tmp_path, monkeypatch):
+    info = tmp_path / "half_installed-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: half-installed\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[mobench.suites]\nx = half_installed.suites\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    suite_module._packaged_suites.cache_clear()
+    with pytest.warns(RuntimeWarning, match="suites of the package half-installed .* cannot be found"):
+        assert "plane" in suite_module.suite_files()
+    suite_module._packaged_suites.cache_clear()
 
 
 def test_texts_reach_a_plugins_setting_as_they_were_typed():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.training.data_parallel_worker import METHODS, joined, train
+from tests.training.data_parallel_worker import METHODS, WRAPPED, all_trained, joined, train
 
 
 def test_two_processes_take_the_steps_of_one_on_the_whole_batch(
@@ -20,7 +20,7 @@ def test_two_processes_take_the_steps_of_one_on_the_whole_batch(
     other = subprocess.Popen([sys.executable, str(script), str(store), str(result)], env=dict(os.environ))
     try:
         with joined(store, rank=0):
-            mine = {method: train(method, rank=0, world=2) for method in METHODS}
+            mine = all_trained(rank=0)
         assert other.wait(timeout=60) == 0
     finally:
         other.kill()
@@ -28,6 +28,7 @@ def test_two_processes_take_the_steps_of_one_on_the_whole_batch(
     theirs = torch.load(result, weights_only=True)
     for method in METHODS:
         alone = train(method, rank=0, world=1)
-        for first, second, expected in zip(mine[method], theirs[method], alone, strict=True):
-            assert torch.equal(first, second), "the processes stay identical"
-            torch.testing.assert_close(first, expected, rtol=1e-10, atol=1e-12)
+        for name in (f"{method} {wrapped}" for wrapped in WRAPPED):
+            for first, second, expected in zip(mine[name], theirs[name], alone, strict=True):
+                assert torch.equal(first, second), "the processes stay identical"
+                torch.testing.assert_close(first, expected, rtol=1e-10, atol=1e-12)

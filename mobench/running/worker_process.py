@@ -104,10 +104,11 @@ class WorkerProcess:
         code = self._process.exitcode
         return Death(None if code == LOST_SERVER and not said else code, out_of_memory_kills() > self._kills)
 
-    def ask_to_stop(self) -> None:
-        """Ask the training loop to save its state and to stop."""
+    def ask_to_stop(self) -> bool:
+        """Ask the training loop to save its state and to stop; False: its job has not reached the process yet."""
         if self._ready and self._message is not None:
             self._signal(STOP)
+        return self._ready
 
     def memory(self) -> int:
         """Return the resident memory of the process and of all that it started."""

@@ -1,15 +1,22 @@
-"""Worker processes whose fork server is killed."""
+"""Worker processes whose fork server is killed, and those that are stopped before they have begun."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
+from pathlib import Path
 
 from mobench.running import fork_server
 from mobench.running.death import Death
+from mobench.running.environment import environment
+from mobench.running.executors.base import Setup
+from mobench.running.executors.local import Slot, poll_slots
+from mobench.running.job import Halted, Job
+from mobench.running.machine import Place
 from mobench.running.worker_process import WorkerProcess
 from tests.faults.processes import wait_until
+from tests.running import trainers
 
 
 def test_a_killed_fork_server_is_replaced_and_no_fault_of_its_workers() -> None:
@@ -32,3 +39,13 @@ def test_a_killed_fork_server_is_replaced_and_no_fault_of_its_workers() -> None:
     finally:
         for worker in workers:
             worker.kill(everything=False)
+
+
+def test_a_worker_that_is_still_starting_stops_at_once(tmp_path: Path) -> None:
+    """What it was to do has not reached it: it would train on, and the driver wait for it."""
+    slot = Slot(Place(None), Setup())
+    job = Job((trainers.spec(0, "sleep", seconds=600),), tmp_path, trainers.train, environment())
+    slot.begin(job)
+    slot.ask_to_stop()
+    assert poll_slots([slot], 60.0) == [(job, Halted())] and slot.job is None
+    slot.stop()

@@ -115,6 +115,8 @@ class Slot:
         self._on_steps = setup.on_steps
         self._told: Steps | None = None
         self._worker: WorkerProcess | None = None
+        self._unbegun = False
+        """Whether it was asked to stop before its job reached the worker."""
         self._looked = 0.0
 
     @property
@@ -140,10 +142,13 @@ class Slot:
 
     def result(self) -> Result | None:
         """Return what came of the job, None while it goes on."""
-        from mobench.running.job import Lost
+        from mobench.running.job import Halted, Lost
         from mobench.running.worker_main import Raised
 
         assert self._worker is not None and self.job is not None
+        if self._unbegun:
+            self.stop()
+            return Halted()
         answer: Result | Death | Raised | None = self._worker.poll()
         if self._worker.steps is not self._told:
             self._told = self._worker.steps
@@ -165,9 +170,9 @@ class Slot:
         return answer
 
     def ask_to_stop(self) -> None:
-        """Ask the worker to save its state and to stop."""
+        """Ask the worker to save its state and to stop; one that is still starting has nothing to save."""
         if self._worker is not None and self.job is not None:
-            self._worker.ask_to_stop()
+            self._unbegun = not self._worker.ask_to_stop()
 
     def stop(self) -> None:
         """Kill the worker and, after foreign code, whatever that left behind."""

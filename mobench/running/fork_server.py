@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from multiprocessing import forkserver, resource_tracker, util
+from contextlib import contextmanager, suppress
+from multiprocessing import forkserver, process, resource_tracker, util
 from pathlib import Path
+from typing import Any
 
+from mobench.core.process_name import is_of_dead_process, process_name
 from mobench.errors import UserError
 
 MARK = "MOBENCH_FORK_SERVER"
 """The environment variable that tells `preload` that it is loaded by this server: the folder of the server's socket.
 
-A driver that is killed cannot remove that folder; its server does so when it ends.
+A driver that is killed cannot remove that folder; its server does so when it ends, and if that is killed too, the next
+driver.
 """
+PREFIX = "mobench-"
+"""How the names of these folders begin; that of the process which made it follows."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 context = multiprocessing.get_context("forkserver")
@@ -33,13 +40,13 @@ def start() -> None:
     # The tracker unblocks signals when it starts; it has to be there before the server is shielded.
     resource_tracker.ensure_running()
     # From the first file in the temporary folder until the server, which removes what is there, no signal gets between.
-    with _shielded(), _environment({**_ONE_THREAD, MARK: util.get_temp_dir()}):
+    with _shielded(), _environment({**_ONE_THREAD, MARK: _folder()}):
         try:
             forkserver.ensure_running()
         except OSError as error:
             if "too long" not in str(error):
                 raise
-            folder = Path(util.get_temp_dir()).parent
+            folder = Path(_folder()).parent
             raise UserError(f"TMPDIR={folder} is too long a path for sockets; set TMPDIR to a shorter one") from error
 
 
@@ -65,6 +72,24 @@ def lives() -> bool:
         return os.waitid(os.P_PID, server, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
         return False
+
+
+def _folder() -> str:
+    """Return the folder that multiprocessing makes sockets in, with a name that tells whose it is."""
+    config: dict[str, Any] = process.current_process()._config  # type: ignore[attr-defined]
+    if config.get("tempdir") is None:
+        _remove_abandoned(Path(tempfile.gettempdir()))
+        config["tempdir"] = made = tempfile.mkdtemp(prefix=f"{PREFIX}{process_name()}.")
+        util.Finalize(None, shutil.rmtree, args=(made, True), exitpriority=-100)
+    return str(config["tempdir"])
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what drivers left that were killed together with their servers."""
+    for path in folder.glob(f"{PREFIX}*"):
+        with suppress(FileNotFoundError):
+            if is_of_dead_process(path.name) and path.lstat().st_uid == os.getuid() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager

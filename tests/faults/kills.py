@@ -53,7 +53,7 @@ class Killer:
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
         self.chance = random.Random(seed)
-        self.kills = {"driver": 0, "worker": 0, "fork server": 0}
+        self.kills = {"driver": 0, "worker": 0, "fork server": 0, "driver and fork server": 0}
 
     def run(self, suite: str, results: str, kills: int) -> None:
         """Run a suite to its end; the first `kills` times something is killed."""
@@ -82,17 +82,19 @@ class Killer:
             return mobench("run", *words, cwd=self.folder, env=marked(self.folder), stdout=log, stderr=log)
 
     def kill(self, driver: subprocess.Popen[bytes]) -> bool:
-        """Kill the driver, its fork server or a worker; False where there was nothing to kill."""
+        """Kill the driver, its fork server, both or a worker; False where there was nothing to kill."""
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(driver.pid)
-            kind = self.chance.choice(["driver", "driver", "worker", "worker", "worker", "fork server"])
+            kind = self.chance.choice(["driver", "driver", *["worker"] * 3, "fork server", "driver and fork server"])
             found = workers(driver.pid)
             servers = list({worker.parent() for worker in found} - {None})
-            victims = {"driver": [process], "worker": found, "fork server": servers}[kind]
-            if victims:
-                self.chance.choice(victims).send_signal(signal.SIGKILL)
-                self.kills[kind] += 1
-                return True
+            worker = [self.chance.choice(found)] if found else []
+            both = [*servers, process] if servers else []
+            victims = {"driver": [process], "worker": worker, "fork server": servers}.get(kind, both)
+            for victim in victims:
+                victim.send_signal(signal.SIGKILL)
+            self.kills[kind] += bool(victims)
+            return bool(victims)
         return False
 
     def forget_some(self, results: str) -> None:

@@ -58,8 +58,10 @@ def living(folder: Path) -> list[psutil.Process]:
 
 def leftovers(folder: Path) -> Sequence[Path]:
     """Return what lies in the temporary folder, but what each user has there once: torch's cache and our lock files."""
-    lasting = ("torchinductor_", f"mobench-{os.getuid()}")
-    return [path for path in scratch(folder).iterdir() if not path.name.startswith(lasting)]
+    found = scratch(folder).iterdir()
+    return [
+        path for path in found if not path.name.startswith("torchinductor_") and path.name != f"mobench-{os.getuid()}"
+    ]
 
 
 def wait_until(happened: Callable[[], object], patience: float = PATIENCE) -> None:

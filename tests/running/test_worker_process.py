@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from mobench.running.executors.local import Slot, poll_slots
 from mobench.running.job import Halted, Job
 from mobench.running.machine import Place
 from mobench.running.worker_process import WorkerProcess
-from tests.faults.processes import wait_until
+from tests.faults.processes import leftovers, living, marked, wait_until
 from tests.running import trainers
 
 
@@ -49,3 +51,27 @@ def test_a_worker_that_is_still_starting_stops_at_once(tmp_path: Path) -> None:
     slot.ask_to_stop()
     assert poll_slots([slot], 60.0) == [(job, Halted())] and slot.job is None
     slot.stop()
+
+
+STARTS = (
+    "from mobench.running import fork_server; fork_server.start(); print(fork_server.server_id(), flush=True); input()"
+)
+
+
+def test_the_next_driver_removes_what_one_left_that_was_killed_with_its_server(tmp_path: Path) -> None:
+    environment = {**marked(tmp_path)}
+    for round_ in range(2):
+        program = subprocess.Popen(
+            [sys.executable, "-c", STARTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        assert program.stdin is not None and program.stdout is not None
+        server = int(program.stdout.readline())
+        if round_ == 0:
+            os.kill(server, signal.SIGKILL)
+            program.kill()
+            program.communicate()
+            assert len(leftovers(tmp_path)) == 1
+        else:
+            program.communicate(b"\n")
+            wait_until(lambda: not living(tmp_path))
+            assert leftovers(tmp_path) == []

@@ -33,7 +33,7 @@ POLL_SECONDS = 0.1
 STOP_SECONDS = 30.0
 """How long jobs may take to save their state after the first signal."""
 LOOK_SECONDS = 1.0
-"""How often runs of other drivers are looked at; less often where there are more than a thousand."""
+"""How often the folder and runs of other drivers are looked at; these less often where there are over a thousand."""
 LEFT = "they left a group that would have waited for them, or another driver took them over"
 KILLED_TIMES = 4
 """How often a job that is killed from outside begins again without having come further."""
@@ -135,7 +135,7 @@ class _Execution:
         self.queue: list[tuple[bool, float, int, _Attempt]] = []
         self.elsewhere: list[tuple[_Attempt, float]] = []
         """What other drivers are doing, with its weight."""
-        self.look_again = 0.0
+        self.look_again = self.folder_seen = 0.0
         self.busy: dict[tuple[str, ...], _Attempt] = {}
         self.killed = False
         """Whether a process may have died while it wrote a file."""
@@ -165,6 +165,7 @@ class _Execution:
                 fork_server.abandon()
                 return
             while (self.queue or self.elsewhere or self.busy) and not self.interruption.requested:
+                self.look_after_folder()
                 self.fill(executor)
                 self.collect(executor)
             self.wind_down(executor)
@@ -173,6 +174,12 @@ class _Execution:
         if self.killed or self.interruption.insisted:
             _clean(self.store)
         self.check_folder()
+
+    def look_after_folder(self) -> None:
+        """Stop if somebody has deleted the folder: without its manifests nobody finds what would be stored."""
+        if time.monotonic() - self.folder_seen > LOOK_SECONDS:
+            self.leases.check_there()
+            self.folder_seen = time.monotonic()
 
     def fill(self, executor: Executor) -> None:
         """Begin jobs that no other driver has while there is room."""
@@ -235,6 +242,7 @@ class _Execution:
         for job, result in executor.poll(POLL_SECONDS):
             attempt = self.busy.pop(_key(job))
             if isinstance(result, Broken):
+                self.leases.check_there()
                 if not job.foreign:
                     raise StorageError(result.reason)
                 self.store.check_writable()

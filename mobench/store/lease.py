@@ -34,6 +34,7 @@ from typing import Self
 import psutil
 
 from mobench.core.process_name import machine
+from mobench.errors import StorageError
 from mobench.store.atomic import NO_LINKS, STALE_SECONDS, refresh, write_atomically
 
 LEASE_SECONDS = 60.0
@@ -154,6 +155,18 @@ class Leases:
             for path in (self._file, *self._copies):
                 os.utime(path, (0.0, 0.0))
             self._file.unlink()
+
+    def check_there(self) -> None:
+        """Raise `StorageError` if this driver's own file is gone: nobody but it deletes that while it is alive."""
+        try:
+            self._file.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise StorageError(
+                f"{self._folder.parent} was deleted under way, in whole or in part; the suite is stopped, and the same "
+                "command does again what is missing"
+            ) from None
+        except OSError:  # a file server that does not answer now may do so later
+            return
 
     def acquire(self, id_: str) -> bool:
         """Take the lease of run `id_`; False while another driver that is alive has it."""

@@ -44,7 +44,7 @@ def save_checkpoint(path: Path, state: dict[str, Any], *, verify: bool = False) 
     content = buffer.getbuffer()
     partial = path.with_suffix(f".{process_name()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)  # where all results were deleted, nothing begins anew
         with partial.open("wb") as file:
             file.write(hashlib.sha256(content).digest())
             file.write(content)

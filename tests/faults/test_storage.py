@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from mobench.cli import main
 from mobench.store.folder import Store
+from tests.faults.processes import PATIENCE, leftovers, living, marked, mobench, wait_until
 
 SUITE = """
 title: Tiny
@@ -58,3 +60,19 @@ def test_a_disk_that_cannot_be_written_is_named(disk: Path, capsys: pytest.Captu
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "Read-only file system" in said and str(disk) in said
     assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("part", ["", "leases"])
+def test_a_folder_that_is_deleted_under_way_stops_the_suite(tmp_path: Path, part: str) -> None:
+    (tmp_path / "long.yaml").write_text(SUITE.replace("steps: 20", "steps: 10_000_000"))
+    root = tmp_path / "results"
+    words = ("run", "suite=long.yaml", "jobs=1", "checkpoint_seconds=1", "--quiet")
+    process = mobench(*words, cwd=tmp_path, env=marked(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: any(root.glob("checkpoints/*.pt")) or process.poll() is not None)
+    while (root / part).exists():  # the worker may write while this deletes
+        shutil.rmtree(root / part, ignore_errors=True)
+    said = process.communicate(timeout=PATIENCE)[1].decode()
+    assert process.returncode == 2 and said.count("\n") == 1 and f"{root} was deleted under way" in said, said
+    assert part or not root.exists()
+    wait_until(lambda: not living(tmp_path))
+    assert leftovers(tmp_path) == [] and not list(tmp_path.rglob("*.part"))

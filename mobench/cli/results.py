@@ -83,9 +83,9 @@ class Results(Command):
         return self._scores(found)
 
     def _runs(self, store: Store, ids: set[str] | None, experiments: pd.DataFrame) -> int:
-        from mobench.scoring.results_table import results_table
+        from mobench.scoring.unscored import runs_table
 
-        table = results_table(store.columns(ids, "all", on_damage=_warn))
+        table = runs_table(store.columns(ids, "all", on_damage=_warn))
         if not len(table):
             of = f" of suite {', '.join(self.suite)}" if self.suite else ""
             raise UserError(f"results={store.root}: there are no stored runs{of}")

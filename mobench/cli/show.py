@@ -56,9 +56,9 @@ class Show(Command):
             return False
         from mobench.cli.method_runs import runs_of, short
         from mobench.scoring.reading import memberships, stored_suites
-        from mobench.scoring.results_table import results_table
+        from mobench.scoring.unscored import runs_table
 
-        table = results_table(store.columns(None, "all"))
+        table = runs_table(store.columns(None, "all"))
         if not len(table):
             raise UserError(f"results={store.root}: there are no stored runs")
         rows = runs_of([self.run], table)

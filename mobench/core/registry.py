@@ -118,7 +118,8 @@ def ignore_installed_packages() -> None:
 
 def has_installed_packages() -> bool:
     """Say whether an installed package announces methods, problems or plots."""
-    return any(importlib.metadata.entry_points(group=f"mobench.{kind}") for kind in PACKAGES)
+    found = importlib.metadata.entry_points()  # once: each call reads what every installed package announces
+    return any(found.select(group=f"mobench.{kind}") for kind in PACKAGES)
 
 
 class Methods(dict[str, type[Method]]):

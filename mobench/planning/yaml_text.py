@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +65,16 @@ def read_yaml(text: str) -> Any:
         raise yaml.YAMLError("it is nested too deeply") from None
 
 
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    """Return what `read_yaml` does; commands read a suite several times, and the parser takes 0.1 s for a long one."""
+    return read_yaml(text)
+
+
 def read_mapping(file: Path, place: str) -> dict[str, Any]:
     """Return the mapping that a YAML file holds; `place` stands before what is wrong with it."""
     try:
-        raw = read_yaml(file.read_text(encoding="utf-8"))
+        raw = deepcopy(_parsed(file.read_text(encoding="utf-8")))
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise UserError(f"{place}: not valid YAML: {line}{error.problem}") from None

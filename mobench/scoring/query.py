@@ -90,12 +90,18 @@ def suite_tables(suite: Suite, table: pd.DataFrame) -> list[tuple[str, pd.DataFr
     return [(title, numbers) for title, numbers in pivoted if len(numbers)]
 
 
+def _lists_as_text(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return values that can be grouped; only lists cannot, and looking at each of many values takes long."""
+    try:
+        values.unique()
+    except TypeError:
+        return values.map(lambda value: spelled(value) if isinstance(value, list) else value)
+    return values
+
+
 def _pivot(entry: TableEntry, table: pd.DataFrame) -> pd.DataFrame:
     rows = select(table, entry.where, [entry.rows, entry.columns, entry.value])
-    lists_as_text = {
-        name: rows[name].map(lambda value: spelled(value) if isinstance(value, list) else value)
-        for name in (entry.rows, entry.columns)
-    }
-    grouped = rows.assign(**lists_as_text).groupby([entry.rows, entry.columns])[entry.value]
+    shown = {name: _lists_as_text(rows[name]) for name in (entry.rows, entry.columns)}
+    grouped = rows.assign(**shown).groupby([entry.rows, entry.columns])[entry.value]
     pivoted: pd.DataFrame = grouped.agg(AGGREGATES[entry.over]).unstack()
     return pivoted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
+from mobench.solvers import lapack
 from mobench.solvers.min_norm import min_norm_point
 from mobench.solvers.nash_bargaining import Bargain, nash_bargain
 from mobench.solvers.scaling import RESOLUTION, correlation, refuse_non_finite
@@ -67,7 +67,7 @@ def _balance(scaled: Matrix, q: Vector, s: float) -> Vector | None:
         hessian = scaled * z * z[:, None]
         residual = rates - hessian.sum(axis=1)
         hessian.ravel()[:: len(z) + 1] += s * rates
-        _, step, failed = dposv(hessian, residual)
+        _, step, failed = lapack.dposv(hessian, residual)
         if failed or not np.isfinite(step).all():
             return None
         size = float(np.abs(step).max())

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 from quadprog import solve_qp
-from scipy.linalg.lapack import dpocon, dposv, dpotrf
 
+from mobench.solvers import lapack
 from mobench.solvers.scaling import RESOLUTION
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class UnitVectors:
         self.ridge = 0.0
         """The δ; 0 for linearly independent vectors."""
         self.identity, self.origin = _identity(len(correlation))
-        self.factor, failed = dpotrf(correlation)
-        self.smallest = 0.0 if failed else float(dpocon(self.factor, 1.0)[0])
+        self.factor, failed = lapack.dpotrf(correlation)
+        self.smallest = 0.0 if failed else float(lapack.dpocon(self.factor, 1.0)[0])
         """An estimate of 1/‖C⁻¹‖, the smallest eigenvalue."""
         if self.smallest <= RESOLUTION:
             self._add_ridge()
@@ -50,8 +50,8 @@ class UnitVectors:
     def _add_ridge(self) -> None:
         self.ridge = RESOLUTION
         while True:
-            self.factor, failed = dpotrf(self.matrix + self.ridge * self.identity)
-            if not failed and dpocon(self.factor, 1.0)[0] > QUADPROG_ZERO:
+            self.factor, failed = lapack.dpotrf(self.matrix + self.ridge * self.identity)
+            if not failed and lapack.dpocon(self.factor, 1.0)[0] > QUADPROG_ZERO:
                 return
             self.ridge *= 8.0  # C has larger errors than those of float64; a large δ always ends this
 
@@ -90,7 +90,7 @@ class UnitVectors:
             if np.abs(rest).max() > RESOLUTION * np.abs(sides).max():  # near dependence the inverse is inexact
                 solution += inverse.dot(rest)
         else:
-            _, solution, _ = dposv(block, sides)
+            _, solution, _ = lapack.dposv(block, sides)
         return solution
 
     def _regularised(self, bounds: Vector) -> Vector:

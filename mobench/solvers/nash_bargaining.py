@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
+from mobench.solvers import lapack
 from mobench.solvers.min_norm import min_norm_point
 from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, refuse_non_finite
 
@@ -114,7 +114,7 @@ def _balance(scaled: Matrix, powers: Vector, resolution: float, start: Vector | 
         hessian = scaled * z * z[:, None]
         residual = powers - hessian.sum(axis=1)
         hessian.ravel()[:: size + 1] += powers
-        _, step, failed = dposv(hessian, residual)
+        _, step, failed = lapack.dposv(hessian, residual)
         square = float(z.dot(z))
         if failed or square > limit:
             return None

@@ -7,10 +7,10 @@ from sys import float_info
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
 
 from mobench.core.method import RESOLUTION as RESOLUTION
 from mobench.errors import NonFiniteError
+from mobench.solvers import lapack
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
@@ -52,7 +52,7 @@ def eigenvalues_exceed(gram: Matrix, least: float) -> bool:
         return left > abs(p) and left * (left * left - p * p - q * q - r * r) + 2.0 * p * q * r > 0.0
     scaled, _ = correlation(gram)
     np.fill_diagonal(scaled, left)
-    return bool(dpotrf(scaled)[1] == 0)
+    return bool(lapack.dpotrf(scaled)[1] == 0)
 
 
 def refuse_non_finite(gram: Matrix) -> None:

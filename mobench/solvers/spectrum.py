@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.linalg.lapack import dgejsv
 
+from mobench.solvers import lapack
 from mobench.solvers.scaling import RESOLUTION, correlation, refuse_non_finite
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def balanced_weights(gram: Matrix, scale: Literal["min", "median", "rmse"], reso
     values, vectors = _independent(scaled[kept[:, None], kept], resolution)
     largest = norms.max()
     factor = (norms[kept] / largest)[:, None] * vectors * np.sqrt(values)
-    singular, left, _, work, _, failed = dgejsv(np.asfortranarray(factor), joba=0, jobu=0, jobv=3, jobr=0)
+    singular, left, _, work, _, failed = lapack.dgejsv(np.asfortranarray(factor), joba=0, jobu=0, jobv=3, jobr=0)
     if failed:
         raise ArithmeticError(f"the singular values of {gram.tolist()} are not found (dgejsv says {failed})")
     found = singular > 0.0  # LAPACK returns 0 for what it does not resolve

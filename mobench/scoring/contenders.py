@@ -28,7 +28,7 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
     settings = [setting.removeprefix("method.") for setting in split if setting in table]
     labels = instance_labels(table)
     named = table.assign(
-        contender=_contenders(table, settings),
+        contender=pd.Series(_contenders(table, settings), table.index, dtype=object),
         instance_label=table["instance"].map(labels),
     )
     places = {instance: place for place, instance in enumerate(labels)}
@@ -83,13 +83,13 @@ def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callabl
     return f"{name}: {', '.join(parts)}" if parts else name
 
 
-def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> pd.Series[Any]:
-    """Return the contender of every run; runs of one configuration, which has one method, share it."""
+def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> list[str]:
+    """Return the contender of every run; runs of one method and configuration share it."""
     keys = ["method", "configuration"]
-    rows = table.drop_duplicates("configuration")[[*keys, *(f"method.{name}" for name in settings)]]
+    rows = table.drop_duplicates(keys)[[*keys, *(f"method.{name}" for name in settings)]].to_dict("records")
     known = methods()
-    found = {row["configuration"]: _contender(row, settings, known) for row in rows.to_dict("records")}
-    return table["configuration"].map(found).astype(object)
+    found = {(row["method"], row["configuration"]): _contender(row, settings, known) for row in rows}
+    return [found[key] for key in zip(table["method"], table["configuration"], strict=True)]
 
 
 def _contender(row: dict[Any, Any], settings: Sequence[str], known: Mapping[str, type[Method]]) -> str:

@@ -316,6 +316,8 @@ class TaskWorkload(TaskEnds, Workload):
         )
 
     def begin(self, iteration: int) -> Matrix:
+        for parameter in self.task.parameters:
+            parameter.grad = None  # the last update, whose memory the forward pass can have
         self._batch = next(self._batches)
         self._rows.load(self.task.losses(self._batch))
         return self._rows.values[None, :]

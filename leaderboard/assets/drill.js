@@ -1,5 +1,6 @@
-// Every number opens to what is behind it. The data of a method on a problem lies in a script of its own, loaded when
-// it is first asked for; all of it is shown as text, never as markup.
+// Every number opens to what is behind it, in a dialog or on a page of its own: number.html#KEY/POSITION. The data of
+// a method on a problem lies in a script of its own, loaded when it is first asked for; all of it is shown as text,
+// never as markup.
 (function () {
   "use strict";
 
@@ -114,18 +115,13 @@
     return part;
   }
 
-  function fill(dialog, detail, position) {
+  function behind(detail, position) {
     var measure = detail.measures[position];
-    var close = element("button", "Close", "close");
-    close.type = "button";
-    close.addEventListener("click", function () { dialog.close(); });
-    var title = element("h2", detail.contender + " on " + detail.instance);
-    title.id = "drill-title";
     var lead = element("p", null, "lead");
     lead.append(element("strong", measure.label + ": " + measure.text));
     var chosen = measure.configuration === null ? "" : " (" + detail.configurations[measure.configuration].label + ")";
     lead.append(element("span", " — " + measure.how + chosen + "."));
-    var parts = [close, title, lead];
+    var parts = [lead];
     if (measure.missing) parts.push(element("p", measure.missing + " seeds are missing, so it is never marked as best."));
     if (measure.published !== null)
       parts.push(element("p", "Published: " + number(measure.published) + " (" + measure.source + "). " + measure.note));
@@ -134,11 +130,42 @@
     if (failed) parts.push(failed);
     parts.push(commands(measure));
     parts.push(element("p", "suite " + detail.suite + ", profile " + detail.profile, "quiet"));
-    dialog.replaceChildren.apply(dialog, parts);
+    return parts;
+  }
+
+  function fill(dialog, detail, position, address) {
+    var close = element("button", "Close", "close");
+    close.type = "button";
+    close.addEventListener("click", function () { dialog.close(); });
+    var title = element("h2", detail.contender + " on " + detail.instance);
+    title.id = "drill-title";
+    var link = element("a", "A page for this number, to link to");
+    link.href = address;
+    var line = element("p");
+    line.append(link);
+    dialog.replaceChildren.apply(dialog, [close, title].concat(behind(detail, position), line));
+  }
+
+  function showNumber(place) {
+    var found = /^#([\w.-]+\/\d+)\/(\d+)$/.exec(window.location.hash);
+    var heading = document.querySelector("h1");
+    function unknown() {
+      heading.textContent = "A number of this leaderboard";
+      place.replaceChildren(element("p", "There is no such number here: the address is not one of this site."));
+    }
+    if (!found) return unknown();
+    load("data/" + found[1] + ".js", found[1], function (detail) {
+      if (!detail.measures[found[2]]) return unknown();
+      heading.textContent = detail.contender + " on " + detail.instance;
+      document.title = heading.textContent;
+      place.replaceChildren.apply(place, behind(detail, found[2]));
+    }, unknown);
   }
 
   function openable(dialog, cell) {
-    var folder = cell.closest("table").dataset.folder;
+    var table = cell.closest("table");
+    var folder = table.dataset.folder;
+    var address = table.dataset.root + "number.html#" + cell.dataset.key + "/" + cell.dataset.position;
     var button = document.createElement("button");
     button.type = "button";
     button.className = "open";
@@ -147,7 +174,7 @@
     cell.append(button);
     button.addEventListener("click", function () {
       load(folder + cell.dataset.file + ".js", cell.dataset.key, function (detail) {
-        fill(dialog, detail, cell.dataset.position);
+        fill(dialog, detail, cell.dataset.position, address);
         dialog.showModal();
       }, function () {
         dialog.replaceChildren(element("p", "The data of this number could not be loaded."));
@@ -156,6 +183,11 @@
     });
   }
 
+  var page = document.querySelector("[data-number]");
+  if (page) {
+    showNumber(page);
+    window.addEventListener("hashchange", function () { showNumber(page); });
+  }
   var cells = document.querySelectorAll("td[data-file]");
   if (!cells.length) return;
   var dialog = document.createElement("dialog");

@@ -1,4 +1,4 @@
-// What every page has: the theme switch and the buttons that copy a text.
+// What every page has: the theme switch, the pictures of the theme that is shown, and the buttons that copy a text.
 (function () {
   "use strict";
 
@@ -15,8 +15,16 @@
     }
   }
 
+  // The pictures of the other theme wait until they are needed.
+  function loadPictures() {
+    document.querySelectorAll(dark() ? "img.dark-only" : "img.light-only").forEach(function (picture) {
+      picture.loading = "eager";
+    });
+  }
+
   function themeSwitch(button) {
     function show() {
+      loadPictures();
       button.textContent = dark() ? "Light theme" : "Dark theme";
     }
     button.hidden = false;
@@ -58,7 +66,37 @@
     return button;
   }
 
+  // One of several parts is shown, and the address says which.
+  function chooser(select) {
+    var parts = Array.from(document.querySelectorAll('[data-choice-of="' + select.id + '"]'));
+    function show(name) {
+      parts.forEach(function (part) { part.hidden = part.dataset.choice !== name; });
+    }
+    function follow() {
+      var row = document.getElementById(window.location.hash.slice(1));
+      var part = row && row.closest('[data-choice-of="' + select.id + '"]');
+      if (!part) return;
+      select.value = part.dataset.choice;
+      show(select.value);
+      row.scrollIntoView();
+    }
+    select.closest("[hidden]").hidden = false;
+    select.addEventListener("change", function () {
+      show(select.value);
+      window.history.replaceState(null, "", "#" + select.value);
+    });
+    window.addEventListener("hashchange", follow);
+    follow();
+  }
+
+  document.querySelectorAll("select[data-chooser]").forEach(chooser);
   document.querySelectorAll("[data-theme-switch]").forEach(themeSwitch);
+  // Where the site is published, its address is known.
+  document.querySelectorAll("pre[data-address]").forEach(function (block) {
+    if (window.location.protocol.indexOf("http") !== 0) return;
+    var address = new URL(block.dataset.address || ".", window.location.href).href.replace(/\/$/, "");
+    block.textContent = block.textContent.split("ADDRESS").join(address);
+  });
   document.querySelectorAll("pre[data-copy]").forEach(function (block) {
     block.after(copyButton(block));
   });

@@ -17,7 +17,7 @@ from mobench.store.folder import Store
 
 from .contender_links import ContenderLink, contender_links
 from .details import details
-from .directions import directions_page
+from .directions import directions_page, directions_rows
 from .documents import PAGES, document, title_of
 from .download_page import download_page
 from .downloads import all_runs, write_results
@@ -29,6 +29,7 @@ from .pictures import draw_suite, write_pictures
 from .ranking import Ranking, fullest_profiles, rank
 from .reading import read_results, stem_of
 from .script_data import script_of
+from .search import search_entries
 from .speed import Speed, read_speed
 from .subject_pages import method_pages, problem_pages
 from .submissions import read_submissions
@@ -101,10 +102,12 @@ def _write_pages(
     table = all_runs(view.results for view in views)
     metrics = MetricCatalog(problem for view in views for problem in view.results.problems.values())
     sizes = write_results(table, metrics, folder.root / "data")
+    arrows = directions_rows(links, folder)
     written = {
-        "index.html": index_page(pages, views, overall, links, speed, folder),
+        "index.html": index_page(pages, views, overall, links, speed, arrows, folder),
+        "number.html": pages.render("number.html", "number.html", "One number"),
         "downloads.html": download_page(pages, table, metrics, sizes, overall, folder),
-        "directions.html": directions_page(pages, links, folder),
+        "directions.html": directions_page(pages, arrows),
         **{
             page: pages.render("document.html", page, title_of(name), body=document(name))
             for name, page in PAGES.items()
@@ -115,6 +118,7 @@ def _write_pages(
     }
     for name, text in written.items():
         folder.write(name, text)
+    folder.write("data/search.js", script_of("search", search_entries(views, links)))
     speed.write(folder, pages)
     folder.write(
         MARKER, json.dumps({"generator": "mobench leaderboard", "version": version("mobench"), "built": built})

@@ -21,6 +21,7 @@ from mobench.core.problem import Problem
 from mobench.core.registry import find_method, find_problem
 from mobench.errors import UserError
 
+from .citation import reference_bibtex
 from .commands import spelled_value
 from .formulas import ShownFormula, shown_formula
 
@@ -66,6 +67,8 @@ class Card:
     reference: str
     link: str
     settings: tuple[SettingRow, ...]
+    bibtex: str = ""
+    """The entry of the reference."""
     findings: tuple[Finding, ...] = ()
     """What the battery found of a method at its default settings."""
     refusal: str = ""
@@ -113,6 +116,7 @@ def _card(id_: str, plugin: type[Method] | type[Problem]) -> Card:
             SettingRow(name, spelled(setting.default), setting.accepted, setting.meaning)
             for name, setting in plugin.settings.items()
         ),
+        bibtex=reference_bibtex(id_.partition("@")[0], reference),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,9 @@ VALUES = 5
 
 Table = npt.NDArray[np.float32]
 
+_RNG = np.random.default_rng(0)
+_FIRST = _RNG.bit_generator.state
+"""The draws of every first step are the same ones. Setting a state is much faster than making a generator."""
 
 FIRST = frozenset({"auxinash", "cagrad", "famo", "mgda", "pcd", "pcgrad", "ws"})
 """The methods that are drawn when the page opens, those of the paper's figures; thirty arrows cannot be read."""
@@ -77,8 +80,8 @@ class Row:
     """Whether its arrow is there when the page opens."""
 
 
-def directions_page(pages: Pages, names: Iterable[str], folder: SiteFolder) -> str:
-    """Return the page with every registered method and those of `names` that are forms of one; write their tables."""
+def directions_rows(names: Iterable[str], folder: SiteFolder) -> list[Row]:
+    """Write the tables of every registered method and of those of `names` that are forms of one; return their rows."""
     found = dict(sorted(_contenders(names), key=lambda entry: (entry[0] not in FIRST, entry[0])))
     drawn = markers(found)
     rows = []
@@ -90,6 +93,11 @@ def directions_page(pages: Pages, names: Iterable[str], folder: SiteFolder) -> s
         folder.write(script, script_of(f"directions/{file_stem(name)}", content))
         label = method.title if name == method.name else f"{method.title} {name.removeprefix(method.name)}"
         rows.append(Row(file_stem(name), label, drawn[name], mark_class(name), script, knob, name in FIRST))
+    return rows
+
+
+def directions_page(pages: Pages, rows: Sequence[Row]) -> str:
+    """Return the page of the figure with all methods."""
     return pages.render("directions.html", "directions.html", "What each method does", rows=rows, grid=GRID)
 
 
@@ -155,20 +163,19 @@ def weights_table(method: Method) -> Table:
     lengths = 10.0 ** (np.arange(-REACH, REACH + 1) / PER_DECADE)
     angles = np.deg2rad(np.arange(0, 181, DEGREES))
     units = np.round(np.column_stack([np.cos(angles), np.sin(angles)]), 15)
-    rng = np.random.default_rng(0)
-    first = rng.bit_generator.state
     weights = np.full((len(units), len(lengths), 2), np.nan, dtype="<f4")
     for (i, unit), (j, length) in product(enumerate(units), enumerate(lengths)):
-        rng.bit_generator.state = first
         try:
-            method.reset(2, rng)
-            weights[i, j] = _weights(method, np.array([1.0, length]), np.array([[1.0, 0.0], length * unit]))
+            weights[i, j] = first_weights(method, np.array([1.0, length]), np.array([[1.0, 0.0], length * unit]))
         except Exception:  # noqa: BLE001 - whatever a method raises costs its own arrow alone
             continue
     return weights
 
 
-def _weights(method: Method, losses: Vector, gradients: Matrix) -> Vector:
+def first_weights(method: Method, losses: Vector, gradients: Matrix) -> Vector:
+    """Return the method's weights at the first step of a run, on two gradients of the plane."""
+    _RNG.bit_generator.state = _FIRST
+    method.reset(2, _RNG)
     step = Step(losses, _Plane(gradients), np.zeros(2))
     if not method.overrides("direction"):
         return checked_weights(method, step)

@@ -10,7 +10,8 @@ import pandas as pd
 
 from mobench.scoring.metric_catalog import MetricCatalog
 
-from .downloads import bibtex, schema
+from .citation import snapshot_bibtex
+from .downloads import schema
 from .names import file_stem
 from .output import SiteFolder
 from .pages import Pages
@@ -41,7 +42,8 @@ def download_page(
 ) -> str:
     """Return the page, and write the badges that it shows."""
     badges = _badges(overall, folder)
-    folder.write("data/mobench.bib", bibtex())
+    bibtex = snapshot_bibtex(pages.built, pages.commit, len(table))
+    folder.write("data/mobench.bib", bibtex)
     return pages.render(
         "downloads.html",
         "downloads.html",
@@ -55,7 +57,7 @@ def download_page(
             [PlainCell(column.name), PlainCell(column.type), PlainCell(column.meaning)]
             for column in schema(table, metrics)
         ],
-        bibtex=bibtex(),
+        bibtex=bibtex,
         badges=badges,
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -64,18 +63,6 @@ def write_results(table: pd.DataFrame, metrics: MetricCatalog, folder: Path) -> 
     described = [vars(column) for column in schema(table, metrics)]
     (folder / "schema.json").write_bytes(orjson.dumps(described, option=orjson.OPT_INDENT_2))
     return {name: (folder / name).stat().st_size for name in FILES}
-
-
-def bibtex() -> str:
-    """Return how to cite the benchmark."""
-    return (
-        "@software{mobench,\n"
-        "  title   = {mobench: a benchmark suite for multi-objective optimizers in deep learning},\n"
-        "  author  = {{The mobench authors}},\n"
-        f"  version = {{{version('mobench')}}},\n"
-        "  year    = {2026},\n"
-        "}\n"
-    )
 
 
 def _flat(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -1,19 +1,22 @@
-"""The front page: one ranking over all suites, a card per suite, and where the numbers come from."""
+"""The front page: a picture of what this is about, rankings, a card per suite, and where the numbers come from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mobench.core.problem import Problem
 from mobench.core.registry import problems
 from mobench.scoring.provenance import Provenance
 
 from .contender_links import ContenderLink
+from .directions import GRID, Row
 from .names import file_stem
+from .opening_picture import opening_picture
 from .output import SiteFolder
 from .pages import Link, Pages
 from .pictures import draw_ranking, write_pictures
 from .ranking import Ranking
+from .reading import stem_of
 from .speed import Speed
 from .suite_view import SuiteView
 
@@ -29,6 +32,7 @@ def index_page(
     overall: Ranking | None,
     links: Mapping[str, ContenderLink],
     speed: Speed,
+    arrows: Sequence[Row],
     folder: SiteFolder,
 ) -> str:
     """Return the front page."""
@@ -40,14 +44,27 @@ def index_page(
         "index.html",
         "Leaderboard",
         lead=LEAD,
-        ranking=overall
-        and {"caption": overall.caption, "rows": overall.rows, "notes": overall.notes, "pictures": drawn},
+        opening=opening_picture(folder),
+        ranking=overall and {"parts": list(_rankings(overall, views)), "pictures": drawn},
+        rows=[row for row in arrows if row.shown],
+        grid=GRID,
         cards=[_card(view) for view in views],
         methods=[methods[name] for name in sorted(methods)],
         problems=[Link(f"problems/{file_stem(id_)}.html", _name(id_)) for id_ in ids],
         speed=speed.shown,
         provenance=Provenance.together(view.results.provenance for view in views).facts(),
     )
+
+
+def _rankings(overall: Ranking, views: Sequence[SuiteView]) -> Iterator[dict[str, object]]:
+    """Yield the ranking over all suites, and that of every suite in which contenders met."""
+    yield {"id": "ranking", "title": "all suites, each counted the same", "ranking": overall, "href": ""}
+    for view in views:
+        if view.ranking is not None:
+            suite, profile = view.results.suite, view.results.profile
+            name = f"{suite.name} ({profile}): {suite.title}"
+            stem = stem_of(view.results).replace(".", "-")
+            yield {"id": f"ranks-{stem}", "title": name, "ranking": view.ranking, "href": view.href}
 
 
 def _card(view: SuiteView) -> dict[str, object]:

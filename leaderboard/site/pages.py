@@ -8,6 +8,9 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from .contents import with_contents
+from .names import file_stem
+
 HOME = Path(__file__).resolve().parent.parent
 TEMPLATES, ASSETS = HOME / "templates", HOME / "assets"
 
@@ -37,7 +40,7 @@ NAVIGATION = (
 class Pages:
     """Renders the site's pages."""
 
-    def __init__(self, **site: Any) -> None:
+    def __init__(self, title: str, built: str, version: str, commit: str) -> None:
         self._environment = Environment(
             loader=FileSystemLoader(TEMPLATES),
             autoescape=True,
@@ -45,11 +48,20 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._site = {**site, "navigation": NAVIGATION}
+        self._environment.filters["stem"] = file_stem
+        self.built, self.commit = built, commit
+        self._site = {
+            "title": title,
+            "built": built,
+            "version": version,
+            "commit": commit,
+            "navigation": NAVIGATION,
+        }
 
     def render(self, template: str, here: str, heading: str, **values: Any) -> str:
         """Return the page that will lie at `here`, a path inside the site."""
         root = "../" * here.count("/")
-        return self._environment.get_template(template).render(
-            site=self._site, here=here, root=root, heading=heading, policy=POLICY, **values
+        page = self._environment.get_template(template)
+        return with_contents(
+            page.render(site=self._site, here=here, root=root, heading=heading, policy=POLICY, **values)
         )

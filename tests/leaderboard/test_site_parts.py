@@ -13,14 +13,16 @@ import pandas as pd
 import pytest
 
 from mobench.cli.run import Run
+from mobench.core.about import Reference
 from mobench.core.outcome import Outcome
 from mobench.core.settings import text
 from mobench.core.spec import RunSpec
 from mobench.errors import UserError
+from mobench.leaderboard.site.citation import reference_bibtex, snapshot_bibtex
 from mobench.leaderboard.site.commands import reproduce_commands, spelled_value
+from mobench.leaderboard.site.contents import PLACE, with_contents
 from mobench.leaderboard.site.documents import rendered
 from mobench.leaderboard.site.download_page import badge
-from mobench.leaderboard.site.downloads import bibtex
 from mobench.leaderboard.site.names import file_stem
 from mobench.leaderboard.site.output import MARKER, check_place, replacing
 from mobench.leaderboard.site.script_data import script_of
@@ -86,8 +88,28 @@ def test_the_citation_is_that_of_the_project() -> None:
     citation = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
     title = re.search(r'^title: "(.+)"$', citation, re.MULTILINE)
     version = re.search(r"^version: (.+)$", citation, re.MULTILINE)
-    assert title and title[1] in bibtex()
-    assert version and f"version = {{{version[1]}}}" in bibtex()
+    shown = snapshot_bibtex("2026-11-17 10:00 UTC", "abc123", 42)
+    assert title and title[1] in shown
+    assert version and f"version = {{{version[1]}}}" in shown
+    assert "Leaderboard of 2026-11-17, 42 runs, commit abc123" in shown and "year = {2026}" in shown
+
+
+def test_a_papers_entry_says_nothing_to_latex_but_its_fields() -> None:
+    shown = reference_bibtex(
+        "mine", Reference(authors="A & B", title="50 % {more}", year=2020, link="https://x.org/a_b")
+    )
+    assert shown.startswith("@misc{mine,\n") and "{{A   B}}" in shown and "{{50    more }}" in shown
+    assert "url = {https://x.org/a_b}" in shown and "howpublished" not in shown
+    assert reference_bibtex("mine", "in one line") == ""
+
+
+def test_contents_are_the_headings_in_order_and_only_of_pages_that_need_them() -> None:
+    headings = ['<h2 id="a">A <em>b</em></h2>', "<h3 id='c'>no</h3>", '<h2 id="d"><a href="x">R &amp; D</a></h2>']
+    page = f"<h1>T</h1>{PLACE}" + "".join(headings)
+    assert with_contents(page) == page.replace(PLACE, "")
+    shown = with_contents(page + '<h2 id="e">E</h2>')
+    links = ['<a href="#a">A b</a>', '<a href="#d">R &amp; D</a>', '<a href="#e">E</a>']
+    assert re.findall(r"<li>(.*?)</li>", shown) == links and PLACE not in shown
 
 
 def test_a_folder_of_somebody_else_is_never_replaced(tmp_path: Path) -> None:

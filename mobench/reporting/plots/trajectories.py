@@ -97,7 +97,8 @@ class Trajectories(Plot):
             Line2D([], [], color=SECONDARY, linestyle="dashed", linewidth=1.0, label="secondary objective"),
             *([Line2D([], [], color=FRONT, linewidth=2.2, label="Pareto-optimal")] if len(front) else []),
         ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+        columns = min(len(handles), len(groups) if len(groups) < 3 else len(handles))  # what fits below few panels
+        figure.legend(handles=handles, loc="outside lower center", ncols=columns)
         return figure
 
 

@@ -1,0 +1,73 @@
+"""The picture of the front page: two gradients, and the step that each method of the paper's figures makes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mobench.core.method import Vector
+from mobench.core.registry import methods
+from mobench.reporting.plots import house_style
+from mobench.reporting.plots.style import method_styles
+from mobench.reporting.rendering import files_of
+
+from .directions import FIRST, first_weights
+from .output import SiteFolder
+from .pictures import Shown, write_picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SCENES = (("They agree", 50, 1.0), ("They conflict, one is longer", 130, 1.7), ("They cancel", 180, 1.0))
+"""A title, the angle between the gradients in degrees, and the second gradient's length; the first has length 1."""
+ABOUT = (
+    "Two losses give two gradients (black). Each method makes one step of them (coloured; all drawn at one length). "
+    "Which one serves you? That is measured here."
+)
+_REACH = 1.25
+_NONE = 1e-9
+"""A direction shorter than this is no step."""
+
+
+def opening_picture(folder: SiteFolder) -> Shown:
+    """Draw the picture, write its files, and return how to show it."""
+    with house_style():
+        svg, png = files_of(_drawn())
+    folder.write("plots/all/opening.png", png)
+    return write_picture(folder, "plots/all/opening", ABOUT, svg)
+
+
+def _drawn() -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    known = {name: methods()[name] for name in sorted(FIRST & methods().keys())}
+    looks = method_styles(known)
+    figure = Figure(figsize=(10.5, 3.6), layout="constrained")
+    for axes, (title, degrees, length) in zip(figure.subplots(1, len(SCENES)), SCENES, strict=True):
+        angle = np.deg2rad(degrees)
+        gradients = np.array([[1.0, 0.0], [length * np.cos(angle), length * np.sin(angle)]]).round(15)
+        for name, gradient in zip(("g₁", "g₂"), gradients, strict=True):
+            _arrow(axes, gradient * _REACH / max(length, 1.0), "#1a1a1a", 2.2)
+            axes.annotate(name, 1.12 * gradient * _REACH / max(length, 1.0), ha="center", va="center")
+        for name, method in known.items():
+            made = method()
+            direction = first_weights(made, np.array([1.0, length]), gradients) @ gradients
+            size = float(np.linalg.norm(direction))
+            look = looks[name]
+            tip = direction / size if size > _NONE else np.zeros(2)
+            _arrow(axes, tip, look.color, 1.6)
+            axes.plot(*tip, look.marker, color=look.color, markersize=7)
+        axes.set(title=title, xlim=(-1.55, 1.55), ylim=(-0.45, 1.45), aspect="equal", xticks=[], yticks=[])
+        for side in axes.spines.values():
+            side.set_visible(False)
+    shown = [Line2D([], [], color=looks[name].color, marker=looks[name].marker) for name in known]
+    figure.legend(shown, [known[name].title for name in known], loc="outside lower center", ncols=len(known))
+    return figure
+
+
+def _arrow(axes: Axes, tip: Vector, color: str, width: float) -> None:
+    style = {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 0.0, "shrinkB": 0.0}
+    axes.annotate("", xy=(float(tip[0]), float(tip[1])), xytext=(0.0, 0.0), arrowprops=style)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from mobench.core.method import Vector
 from mobench.core.registry import methods
 from mobench.reporting.plots import house_style
 from mobench.reporting.plots.style import method_styles
-from mobench.reporting.rendering import files_of
+from mobench.reporting.rendering import Picture, files_of
 
 from .directions import FIRST, first_weights
 from .output import SiteFolder
-from .pictures import Shown, write_picture
+from .pictures import Shown, write_pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 SCENES = (("They agree", 50, 1.0), ("They conflict, one is longer", 130, 1.7), ("They cancel", 180, 1.0))
 """A title, the angle between the gradients in degrees, and the second gradient's length; the first has length 1."""
+GRADIENTS = ("g₁", "g₂")
 ABOUT = (
     "Two losses give two gradients (black). Each method makes one step of them (coloured; all drawn at one length). "
     "Which one serves you? That is measured here."
@@ -33,33 +35,45 @@ _NONE = 1e-9
 
 def opening_picture(folder: SiteFolder) -> Shown:
     """Draw the picture, write its files, and return how to show it."""
+    frame = directions()
     with house_style():
-        svg, png = files_of(_drawn())
-    folder.write("plots/all/opening.png", png)
-    return write_picture(folder, "plots/all/opening", ABOUT, svg)
+        picture = Picture("opening", ABOUT, *files_of(_drawn(frame)), frame)
+    (shown,) = write_pictures(folder, "all", "", [picture])
+    return shown
 
 
-def _drawn() -> Figure:
+def directions() -> pd.DataFrame:
+    """Return the gradients and every method's direction in each scene; a direction has length 1, or 0 for no step."""
+    rows: list[tuple[str, str, float, float]] = []
+    for title, degrees, length in SCENES:
+        angle = np.deg2rad(degrees)
+        gradients = np.array([[1.0, 0.0], [length * np.cos(angle), length * np.sin(angle)]]).round(15)
+        rows += [(title, name, *gradient) for name, gradient in zip(GRADIENTS, gradients, strict=True)]
+        for name in sorted(FIRST & methods().keys()):
+            direction = first_weights(methods()[name](), np.array([1.0, length]), gradients) @ gradients
+            size = float(np.linalg.norm(direction))
+            rows.append((title, name, *(direction / size if size > _NONE else np.zeros(2))))
+    return pd.DataFrame(rows, columns=["scene", "arrow", "x", "y"])
+
+
+def _drawn(frame: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    known = {name: methods()[name] for name in sorted(FIRST & methods().keys())}
+    known = {name: methods()[name] for name in frame["arrow"].unique() if name not in GRADIENTS}
     looks = method_styles(known)
     figure = Figure(figsize=(10.5, 3.6), layout="constrained")
-    for axes, (title, degrees, length) in zip(figure.subplots(1, len(SCENES)), SCENES, strict=True):
-        angle = np.deg2rad(degrees)
-        gradients = np.array([[1.0, 0.0], [length * np.cos(angle), length * np.sin(angle)]]).round(15)
-        for name, gradient in zip(("g₁", "g₂"), gradients, strict=True):
-            _arrow(axes, gradient * _REACH / max(length, 1.0), "#1a1a1a", 2.2)
-            axes.annotate(name, 1.12 * gradient * _REACH / max(length, 1.0), ha="center", va="center")
-        for name, method in known.items():
-            made = method()
-            direction = first_weights(made, np.array([1.0, length]), gradients) @ gradients
-            size = float(np.linalg.norm(direction))
-            look = looks[name]
-            tip = direction / size if size > _NONE else np.zeros(2)
-            _arrow(axes, tip, look.color, 1.6)
-            axes.plot(*tip, look.marker, color=look.color, markersize=7)
+    for axes, (title, arrows) in zip(figure.subplots(1, len(SCENES)), frame.groupby("scene", sort=False), strict=True):
+        tips = arrows.set_index("arrow")[["x", "y"]]
+        longest = float(np.linalg.norm(tips.loc[list(GRADIENTS)], axis=1).max())
+        for name, tip in zip(tips.index, tips.to_numpy(), strict=True):
+            if name in GRADIENTS:
+                end = tip * _REACH / longest
+                _arrow(axes, end, "#1a1a1a", 2.2)
+                axes.annotate(name, 1.12 * end, ha="center", va="center")
+            else:
+                _arrow(axes, tip, looks[name].color, 1.6)
+                axes.plot(*tip, looks[name].marker, color=looks[name].color, markersize=7)
         axes.set(title=title, xlim=(-1.55, 1.55), ylim=(-0.45, 1.45), aspect="equal", xticks=[], yticks=[])
         for side in axes.spines.values():
             side.set_visible(False)

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mobench.core.registry import methods, problems, source_digest
+from mobench.core.registry import find_problem, methods, problems, source_digest
 from mobench.core.settings import Configurable
 from mobench.core.spec import OF_TRAINING
+from mobench.errors import UserError
 from mobench.planning.suite import Suite, suite_files
 from mobench.training.optimizer import Training
 
@@ -44,7 +45,8 @@ def _command(
     words += _settings("methods", method, row, varied, suite.methods, methods())
     words += _training(suite, row)
     words.append(f"seeds={spelled_value([int(seed) for seed in seeds])}")
-    if not (_ships(methods().get(method)) and _ships(problems().get(problem))):
+    foreign = not (_ships(methods().get(method)) and _ships(_problem(problem)))
+    if foreign or (plugins and _lists_plugins(suite)):
         words.append(f"plugins={','.join(map(_seen_from_here, plugins)) or 'PLUGIN.py'}")
     return shlex.join(["mobench", "run", *words])
 
@@ -63,6 +65,22 @@ def _suite(suite: Suite, problem: str) -> list[str]:
 def _ships(plugin: type[Any] | None) -> bool:
     """Say whether a method or problem ships with mobench."""
     return plugin is not None and source_digest(plugin) is None
+
+
+def _problem(name: str) -> type[Any] | None:
+    """Return the problem of that name, with or without a version; None where it is not known here."""
+    try:
+        return find_problem(name)
+    except UserError:
+        return None
+
+
+def _lists_plugins(suite: Suite) -> bool:
+    """Say whether a file of the user's own names what only plugins define: it is read whole, whatever is run of it."""
+    if suite.name in suite_files() or not suite.file:
+        return False
+    named = [*map(methods().get, suite.methods), *map(_problem, suite.problems)]
+    return not all(map(_ships, named))
 
 
 def _seen_from_here(path: str) -> str:

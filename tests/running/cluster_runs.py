@@ -16,6 +16,7 @@ from mobench.core.spec import RunSpec
 from mobench.store.folder import Store
 from mobench.training.loop import train_group
 from mobench.training.optimizer import Training
+from mobench.training.step_reports import tell
 from mobench.training.stopping import Stopped, request_stop, stop_requested
 from tests.running import trainers
 
@@ -50,6 +51,7 @@ def train(group: Sequence[RunSpec], checkpoint: Path | None = None) -> Sequence[
     file = os.environ.get(STUCK)
     if file and group[0].seed == 0 and len(group) == 1 and not checkpoint.exists():
         _save_after_one_step(group, checkpoint)
+        tell(1, group[0].run_training["steps"], 0, 1.0)  # the loop does so after half a second
         _write_place(file)
         time.sleep(1000)
     file = os.environ.get(WAITING)

@@ -12,7 +12,7 @@ import pytest
 
 from mobench.cli import main
 from mobench.errors import UserError
-from mobench.running.events import Event, Split
+from mobench.running.events import Event, Split, Stepped
 from mobench.running.executor import execute
 from mobench.running.executors.base import Share
 from mobench.running.executors.slurm import Slurm
@@ -36,6 +36,7 @@ def test_preempted_and_killed_jobs_go_on_from_their_checkpoints(
 
     def disturb() -> None:
         wait_until(lambda: stuck.exists() and waiting.exists())
+        wait_until(lambda: any(isinstance(event, Stepped) for event in events))  # how far a job is has come home
         os.kill(place(waiting)[1][2], signal.SIGUSR2)  # above the worker: its fork server, then submitit's task
         for process in place(stuck)[1][2:4]:
             os.kill(process, signal.SIGKILL)
@@ -54,6 +55,7 @@ def test_preempted_and_killed_jobs_go_on_from_their_checkpoints(
     disturber.join()
     assert (tally.done, tally.failures) == (6, [])
     assert [event.runs for event in events if isinstance(event, Split)] == [1]  # a preempted job is no loss
+    assert (1, 12) in [(event.steps.step, event.steps.total) for event in events if isinstance(event, Stepped)]
     monkeypatch.delenv(STUCK)
     monkeypatch.delenv(WAITING)
     execute(groups, local, train=cluster_runs.train)

@@ -201,7 +201,7 @@ def test_a_method_with_its_own_direction_is_measured_by_it() -> None:
     assert findings["reads only losses"].value == "gradients"
     assert findings["length follows the gradients"].value == pytest.approx(0.0)
     assert findings["length on orthonormal gradients"].value == pytest.approx(np.sqrt(3))
-    assert {name for name, finding in findings.items() if finding.failed} == {"non-finite input"}
+    assert [name for name, finding in findings.items() if finding.failed] == []  # the step refuses what is not finite
 
 
 class EqualProjections(Method):

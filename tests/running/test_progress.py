@@ -123,7 +123,15 @@ def test_exceptions_pass_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1:00 min"), (187, "3:07 min"), (8100, "2:15 h")]
+    ("seconds", "text"),
+    [
+        (0.4, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1:00 min"),
+        (187, "3:07 min"),
+        (8100, "2:15 h"),
+        (305_955 * 3600, "35 years"),
+    ],
 )
 def test_durations_read_well(seconds: float, text: str) -> None:
     assert spell_seconds(seconds) == text

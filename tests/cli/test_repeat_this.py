@@ -64,7 +64,7 @@ def test_every_command_of_the_site_repeats_runs_that_are_stored(site):
     """Run in a fresh folder it makes the very runs: their ids are hashes of all that decides them."""
     stored = {file.stem for file in (site / "out" / "runs").rglob("*.json")}
     commands = set()
-    for file in (site / "site" / "data").rglob("*.js"):
+    for file in (site / "site" / "data").glob("*/*.js"):
         found = json.loads(json.loads(re.search(r'"\{.*\}"', file.read_text())[0]))
         commands |= {command for measure in found.get("measures", {}).values() for command in measure["commands"]}
     assert {"own.yaml", "two-wells@1"} <= {word.partition("=")[2] for line in commands for word in shlex.split(line)}

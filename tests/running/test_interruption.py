@@ -188,6 +188,16 @@ def test_kill_9_at_random_instants_while_records_are_written(
     assert 0 < stored(store) < 2000
 
 
+@pytest.fixture
+def hearing() -> Iterator[None]:
+    """Hear signals that whoever started the tests may have told them to ignore, as `nohup` does."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("hearing")
 def test_the_first_signal_asks_the_second_insists_and_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interruption() as interruption:

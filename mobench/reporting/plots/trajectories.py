@@ -30,6 +30,8 @@ MARGIN = 0.07
 """How far the contours reach beyond what is drawn, as a share of its width."""
 FLATTEST, TALLEST = 0.3, 1.1
 """The smallest and the largest height of a panel, as a share of its width."""
+PANEL, LEGEND = 2.35, 6.6
+"""The width of a panel, and of the legend, in inches; with one or two panels they are wider, for the legend to fit."""
 SECONDARY, FRONT = "#4d7ea8", "#111111"
 
 
@@ -67,7 +69,9 @@ class Trajectories(Plot):
         groups = list(paths.groupby("contender", sort=False))
         front = frame[frame["kind"] == "front"]
         tall = float(np.clip(np.ptp(grid["y"]) / np.ptp(grid["x"]), FLATTEST, TALLEST))
-        figure, axes = panels([str(name) for name, _ in groups], width=2.35, height=0.55 + 2.0 * tall, shared=True)
+        larger = max(1.0, LEGEND / (PANEL * len(groups)))
+        width, height = larger * PANEL, 0.55 + larger * 2.0 * tall
+        figure, axes = panels([str(name) for name, _ in groups], width=width, height=height, shared=True)
         styles = method_styles(paths["contender"])
         for axis, (name, part) in zip(axes, groups, strict=True):
             _draw_contours(axis, grid)
@@ -97,8 +101,7 @@ class Trajectories(Plot):
             Line2D([], [], color=SECONDARY, linestyle="dashed", linewidth=1.0, label="secondary objective"),
             *([Line2D([], [], color=FRONT, linewidth=2.2, label="Pareto-optimal")] if len(front) else []),
         ]
-        columns = min(len(handles), len(groups) if len(groups) < 3 else len(handles))  # what fits below few panels
-        figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
         return figure
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,8 @@ _FIRST = _RNG.bit_generator.state
 
 FIRST = frozenset({"auxinash", "cagrad", "famo", "mgda", "pcd", "pcgrad", "ws"})
 """The methods that are drawn when the page opens, those of the paper's figures; thirty arrows cannot be read."""
+FEW = "data/directions-first.js"
+"""The tables of these at their default settings alone, for the front page."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +86,25 @@ def directions_rows(names: Iterable[str], folder: SiteFolder) -> list[Row]:
     """Write the tables of every registered method and of those of `names` that are forms of one; return their rows."""
     found = dict(sorted(_contenders(names), key=lambda entry: (entry[0] not in FIRST, entry[0])))
     drawn = markers(found)
-    rows = []
+    rows, few = [], b""
     for name, (method, settings) in found.items():
         knob, tables = _tables(method, settings)
         script = f"data/directions/{file_stem(name)}.js"
         values = knob.values if knob else []
         content = {"values": values, "tables": [base64.b64encode(one.tobytes()).decode() for one in tables]}
         folder.write(script, script_of(f"directions/{file_stem(name)}", content))
+        if name in FIRST:
+            default = {"values": [], "tables": [content["tables"][knob.chosen if knob else 0]]}
+            few += script_of(f"directions/{file_stem(name)}", default)
         label = method.title if name == method.name else f"{method.title} {name.removeprefix(method.name)}"
         rows.append(Row(file_stem(name), label, drawn[name], mark_class(name), script, knob, name in FIRST))
+    folder.write(FEW, few)
     return rows
+
+
+def few_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows of the figure that the script `FEW` is enough for."""
+    return [replace(row, script=FEW, knob=None) for row in rows if row.shown]
 
 
 def directions_page(pages: Pages, rows: Sequence[Row]) -> str:

@@ -9,7 +9,7 @@ from mobench.core.registry import problems
 from mobench.scoring.provenance import Provenance
 
 from .contender_links import ContenderLink
-from .directions import GRID, Row
+from .directions import FEW, GRID, Row, few_rows
 from .names import file_stem
 from .opening_picture import opening_picture
 from .output import SiteFolder
@@ -46,7 +46,8 @@ def index_page(
         lead=LEAD,
         opening=opening_picture(folder),
         ranking=overall and {"parts": list(_rankings(overall, views)), "pictures": drawn},
-        rows=[row for row in arrows if row.shown],
+        rows=few_rows(arrows),
+        script=FEW,
         grid=GRID,
         cards=[_card(view) for view in views],
         methods=[methods[name] for name in sorted(methods)],

@@ -87,7 +87,7 @@ def test_nothing_is_said_to_be_selected_on_validation_data_where_there_is_none(f
     mobench("report", "suite=plane", "results=out", "out=said/report", cwd=folder)
     mobench("leaderboard", "build", "results=out", "out=said/site", cwd=folder)
     written = [path for path in (folder / "said").rglob("*") if path.is_file()]
-    about_all = {"leaderboard.html", "metrics.html", "statistics.html", "submissions.html"}
+    about_all = {"leaderboard.html", "metrics.html", "protocol.html", "statistics.html", "submissions.html"}
     shown = [path for path in written if path.name not in about_all and path.suffix in (".md", ".html", ".js", ".tex")]
     assert len(shown) > 20
     assert "validation" not in printed

@@ -162,7 +162,7 @@ def test_the_front_page_is_light(site: RealSite) -> None:
     text = (site.folder / "index.html").read_text(encoding="utf-8")
     needed = [site.folder / target for target in LINK.findall(text) if target.endswith((".css", ".js"))]
     total = len(text.encode()) + sum(path.stat().st_size for path in needed)
-    assert len(needed) >= 5 and total < 450_000, "with the tables of the figure's seven methods"
+    assert len(needed) >= 5 and total < 300_000
 
 
 def test_every_picture_has_both_themes_and_its_data(site: RealSite) -> None:

@@ -59,6 +59,7 @@ def agents() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("mobench-agent-*"))
 
 
+@pytest.mark.faults
 def test_a_driver_that_is_killed_or_stopped_goes_on_where_its_runs_were(cluster, tmp_path: Path) -> None:
     plugin, gate, store = tmp_path / "patient.py", tmp_path / "gate", Store(tmp_path / "ray")
     plugin.write_text(textwrap.dedent(METHOD))
@@ -103,6 +104,7 @@ def test_a_driver_that_is_killed_or_stopped_goes_on_where_its_runs_were(cluster,
         assert record.shared.before == () or not foreign
 
 
+@pytest.mark.faults
 def test_a_node_that_dies_costs_nothing(cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, left = tmp_path / "stuck", agents()
     monkeypatch.setenv(STUCK, str(stuck))

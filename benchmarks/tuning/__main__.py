@@ -46,7 +46,7 @@ def run(suite: str, lr: float, epochs: int, results: str) -> None:
     """Train the candidates that are missing."""
     code = main(
         ["run", f"suite={suite}", f"profile={PROFILE}", f"training.lr={lr}", f"training.epochs={epochs}",
-         f"results={results}", "jobs=1"]
+         f"results={results}"]
     )  # fmt: skip
     if code:
         raise SystemExit(code)
@@ -55,7 +55,7 @@ def run(suite: str, lr: float, epochs: int, results: str) -> None:
 def candidates(suite: str, results: str) -> pd.DataFrame:
     """Return all runs, without any number that was measured on test images."""
     table = with_contenders(results_table(Store(Path(results)).records()), load_suite(suite, PROFILE).split)
-    return table.drop(columns=[name for name in table if str(name).startswith(ON_TEST)])
+    return table.drop(columns=[name for name in table if str(name).startswith(ON_TEST)]).copy()
 
 
 def validation_fronts(table: pd.DataFrame, suite: str, lr: float, epochs: int) -> tuple[Fronts, dict[str, list[float]]]:

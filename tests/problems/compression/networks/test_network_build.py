@@ -14,7 +14,16 @@ from torch import nn
 from mobench.errors import UserError
 from mobench.problems.compression.networks import build, input_shape, names, penalised
 
-NAMES = ("densenet-121", "digits-cnn", "inception", "mobilenet-v2", "resnet-18", "resnet-34", "resnet-narrow")
+NAMES = (
+    "cifar-cnn",
+    "densenet-121",
+    "digits-cnn",
+    "inception",
+    "mobilenet-v2",
+    "resnet-18",
+    "resnet-34",
+    "resnet-narrow",
+)
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -100,6 +109,7 @@ def test_a_training_step_draws_nothing_and_reaches_every_weight(name: str) -> No
         ("inception", 1_984),
         ("mobilenet-v2", 9_920),
         ("digits-cnn", 112),
+        ("cifar-cnn", 240),
         ("resnet-narrow", 16 + 2 * (16 + 32 + 64 + 128)),
     ],
 )
@@ -116,6 +126,7 @@ def test_number_of_filter_groups(name: str, groups: int) -> None:
         ("inception", set()),
         ("mobilenet-v2", {f"features.{block}.conv.{0 if block == 1 else 1}.0" for block in range(1, 18)}),
         ("digits-cnn", set()),
+        ("cifar-cnn", set()),
         ("resnet-narrow", {f"{block}.downsample.0" for block in (2, 3, 4)}),
     ],
 )
@@ -138,4 +149,5 @@ def test_a_copy_keeps_its_penalised_set() -> None:
 
 def test_size_of_the_small_networks() -> None:
     assert sum(p.numel() for p in built("digits-cnn").parameters()) == 24_058
+    assert sum(p.numel() for p in built("cifar-cnn").parameters()) == 98_970
     assert sum(p.numel() for p in built("resnet-narrow").parameters()) == 308_826

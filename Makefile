@@ -18,8 +18,8 @@ test: $(VENV)/tested              ## install with everything the tests need, and
 	-$(MAKE) --no-print-directory slurm
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered tests
 
-faults: $(VENV)/tested            ## nodes of a Ray cluster that die, and 200 kills of drivers and workers, compared with undisturbed runs
-	$(BIN)/python -m pytest -s -m faults tests
+faults: $(VENV)/tested            ## 200 kills of drivers and workers, compared with undisturbed runs
+	$(BIN)/python -m pytest -s -m faults tests/faults
 
 peers: $(VENV)/peers              ## compare with other libraries; size=quick|default|all only=PARTS out=DIR data.root=DIR
 	$(BIN)/python -m benchmarks.peers $(foreach key,size only out data.root,$(if $($(key)),$(key)=$($(key))))

@@ -236,8 +236,8 @@ class _Execution:
             self.collect(executor)
 
     def collect(self, executor: Executor) -> None:
-        """Take in the results that have arrived; with nothing under way, wait for what other drivers do."""
-        if not self.busy and self.elsewhere:
+        """Take in the results that have arrived; with nothing under way, wait for other drivers or for room."""
+        if not self.busy and (self.queue or self.elsewhere):
             self.interruption.wait(POLL_SECONDS)
         for job, result in executor.poll(POLL_SECONDS):
             attempt = self.busy.pop(_key(job))

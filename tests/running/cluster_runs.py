@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from mobench.training.step_reports import tell
 from mobench.training.stopping import Stopped, request_stop, stop_requested
 from tests.running import trainers
 
+PATIENCE = 300.0
+"""Seconds after which something will never happen, also on a busy machine."""
 STUCK = "MOBENCH_TEST_STUCK"
 """The file in which a run that is stuck writes the processes above it."""
 WAITING = "MOBENCH_TEST_WAITING"
@@ -97,7 +102,18 @@ def numbers(store: Store) -> dict[str, Any]:
     }
 
 
-def wait_until(happened: Callable[[], bool], patience: float = 120.0) -> None:
+@contextmanager
+def patience(seconds: float = PATIENCE) -> Iterator[None]:
+    """Stop an execution that does not end, as a user would, so that a test fails instead of hanging."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def wait_until(happened: Callable[[], bool], patience: float = PATIENCE) -> None:
     """Wait for something that other processes do."""
     end = time.monotonic() + patience
     while not happened():

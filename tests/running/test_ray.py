@@ -15,13 +15,15 @@ import psutil
 import pytest
 
 from mobench.core.registry import file_digest
+from mobench.running.environment import environment
 from mobench.running.events import Event, Split
 from mobench.running.executor import execute
-from mobench.running.executors.base import Share
+from mobench.running.executors.base import Setup, Share
 from mobench.running.executors.ray import Ray
+from mobench.running.job import Job, Result
 from mobench.store.folder import Store
 from tests.running import cluster_runs, trainers
-from tests.running.cluster_runs import STUCK, numbers, wait_until
+from tests.running.cluster_runs import PATIENCE, STUCK, numbers, patience, wait_until
 
 pytest.importorskip("ray", reason="the package ray is not installed: pip install 'mobench[ray]'")
 
@@ -59,7 +61,6 @@ def agents() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("mobench-agent-*"))
 
 
-@pytest.mark.faults
 def test_a_driver_that_is_killed_or_stopped_goes_on_where_its_runs_were(cluster, tmp_path: Path) -> None:
     plugin, gate, store = tmp_path / "patient.py", tmp_path / "gate", Store(tmp_path / "ray")
     plugin.write_text(textwrap.dedent(METHOD))
@@ -73,7 +74,7 @@ def test_a_driver_that_is_killed_or_stopped_goes_on_where_its_runs_were(cluster,
     def checkpoints() -> set[tuple[str, int]]:
         return {(file.name, file.stat().st_mtime_ns) for file in (store.root / "checkpoints").glob("*.pt")}
 
-    on_ray = ["executor=ray", f"ray.address={cluster.address}", f"results={store.root}"]
+    on_ray = ["executor=ray", f"ray.address={cluster.address}", f"results={store.root}", "jobs=1"]
     driver = start(*on_ray)
     wait_until(lambda: bool(checkpoints()) or driver.poll() is not None)
     driver.kill()
@@ -84,17 +85,17 @@ def test_a_driver_that_is_killed_or_stopped_goes_on_where_its_runs_were(cluster,
     driver = start(*on_ray)
     wait_until(lambda: bool(checkpoints() - before) or driver.poll() is not None)
     driver.send_signal(signal.SIGTERM)
-    said, _ = driver.communicate(timeout=120)
+    said, _ = driver.communicate(timeout=PATIENCE)
     assert driver.returncode == 130 and "To go on: mobench run" in said, said
     assert checkpoints() - before
 
     gate.touch()
     driver = start(*on_ray)
-    said, _ = driver.communicate(timeout=240)
+    said, _ = driver.communicate(timeout=PATIENCE)
     assert driver.returncode == 0, said
     assert list((store.root / "checkpoints").iterdir()) == []
     local = start(f"results={tmp_path / 'local'}")
-    said, _ = local.communicate(timeout=240)
+    said, _ = local.communicate(timeout=PATIENCE)
     assert local.returncode == 0, said
     assert len(numbers(store)) == 4 and numbers(store) == numbers(Store(tmp_path / "local"))
     for record in store.records():  # foreign code came by content, into a process of its own
@@ -104,7 +105,6 @@ def test_a_driver_that_is_killed_or_stopped_goes_on_where_its_runs_were(cluster,
         assert record.shared.before == () or not foreign
 
 
-@pytest.mark.faults
 def test_a_node_that_dies_costs_nothing(cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, left = tmp_path / "stuck", agents()
     monkeypatch.setenv(STUCK, str(stuck))
@@ -113,7 +113,7 @@ def test_a_node_that_dies_costs_nothing(cluster, tmp_path: Path, monkeypatch: py
     events: list[Event] = []
 
     def kill_the_node() -> None:
-        wait_until(lambda: ray.checkpoint(networks[0].id).exists())
+        wait_until(lambda: ray.checkpoint(networks[0].id).exists() and stuck.exists())
         above = set(cluster_runs.place(stuck)[1])
         for node in [node for node in cluster.list_all_nodes() if node is not cluster.head_node]:
             if above & {process.process.pid for process in node.all_processes["raylet"]}:
@@ -122,15 +122,16 @@ def test_a_node_that_dies_costs_nothing(cluster, tmp_path: Path, monkeypatch: py
     killer = threading.Thread(target=kill_the_node)
     killer.start()
     groups = [*([network] for network in networks), group]
-    tally = execute(
-        groups,
-        ray,
-        executor=Ray(address=cluster.address),
-        share=Share(),
-        train=cluster_runs.train,
-        on_event=events.append,
-        weights=[4.0, 3.0, 2.0, 1.0],
-    )
+    with patience():
+        tally = execute(
+            groups,
+            ray,
+            executor=Ray(address=cluster.address),
+            share=Share(),
+            train=cluster_runs.train,
+            on_event=events.append,
+            weights=[4.0, 3.0, 2.0, 1.0],
+        )
     killer.join()
     assert (tally.done, tally.failed) == (7, 0)
     assert any(isinstance(event, Split) and event.again and "is gone" in event.reason for event in events)
@@ -143,6 +144,56 @@ def test_a_node_that_dies_costs_nothing(cluster, tmp_path: Path, monkeypatch: py
     assert len(shared) == 4 and all(each is not None and each.beside == ("mgda@1",) for each in shared)
     assert list((ray.root / "checkpoints").iterdir()) == []
     assert len(agents() - left) <= 1  # that of the node that died; the next agent there removes it
+
+
+def test_jobs_that_wait_for_a_place_get_that_of_an_idle_agent(cluster, store: Store) -> None:
+    groups = [[trainers.spec(seed)] for seed in range(3)]
+    ray = Ray(address=cluster.address)  # which has room for one or two
+    with patience():
+        tally = execute(groups, store, executor=ray, share=Share(jobs=3), train=cluster_runs.train)
+    assert (tally.done, tally.failed) == (3, 0)
+
+
+def test_idle_agents_that_died_cost_nothing_and_those_idle_for_long_leave(
+    cluster, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    store.root.mkdir()
+    executor = Ray(address=cluster.address)
+    executor.open(Setup(share=Share(jobs=1)))
+    try:
+        assert isinstance(_done(executor, store, 0), list)
+        (agent,) = [process for process in psutil.process_iter() if _serves(process, cluster)]
+        agent.kill()
+        agent.wait()
+        assert isinstance(_done(executor, store, 1), list)  # not lost
+        room = ray.cluster_resources()["CPU"]
+        assert ray.available_resources().get("CPU", 0.0) < room
+        monkeypatch.setattr("mobench.running.executors.ray.IDLE_SECONDS", 0.0)
+        assert executor.poll(0.0) == []
+        wait_until(lambda: ray.available_resources().get("CPU", 0.0) == room)
+    finally:
+        executor.close()
+
+
+def _done(executor: Ray, store: Store, seed: int) -> Result:
+    """Return what comes of a job."""
+    job = Job((trainers.spec(seed),), store.root, trainers.train, environment())
+    executor.submit(job)
+    found: list[tuple[Job, Result]] = []
+    wait_until(lambda: bool(found.extend(executor.poll(0.1)) or found))
+    assert found[0][0] is job
+    return found[0][1]
+
+
+def _serves(process: psutil.Process, cluster) -> bool:
+    """Say whether a process is an agent on a node of the cluster."""
+    raylets = {each.process.pid for node in cluster.list_all_nodes() for each in node.all_processes["raylet"]}
+    try:
+        return "RayAgent" in " ".join(process.cmdline()) and process.ppid() in raylets
+    except psutil.Error:
+        return False
 
 
 def test_what_crashes_or_hangs_fails_alone(cluster, store: Store) -> None:

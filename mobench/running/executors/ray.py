@@ -29,6 +29,8 @@ LOOK_SECONDS = 5.0
 CONNECT_SECONDS = 5.0
 LEAVE_SECONDS = 3.0
 """How long agents may take to clean up."""
+IDLE_SECONDS = 30.0
+"""An agent without a job for so long leaves its place to others, who may be other drivers that ours waits for."""
 
 
 class Ray(Executor):
@@ -73,18 +75,17 @@ class Ray(Executor):
         return free_seat(self._agents, alone) is not None or self._may_grow(alone)
 
     def submit(self, job: Job) -> None:
-        from mobench.running.parcel import Parcel
-
         seat = free_seat(self._agents, job.alone)
         if seat is None:
             seat = _Seat(self._request, self._setup)
             self._agents.append(seat)
-        seat.begin(job, Parcel.of(job))
+        seat.begin(job)
 
     def poll(self, seconds: float) -> list[tuple[Job, Result]]:
         import ray
 
         found, self._halted = self._halted, []
+        self._use_idle_agents()
         calls = {seat.call: seat for seat in self._agents if seat.job is not None}
         if not calls:
             return found
@@ -94,10 +95,12 @@ class Ray(Executor):
         for call in ready:
             seat = calls[call]
             job, result = seat.job, seat.answer(wait)
-            if job is not None and result is not None:
-                found.append((job, result))
             if seat.lost:
                 self._agents.remove(seat)
+            if job is not None and result is not None:
+                found.append((job, result))
+            elif job is not None and seat.lost:  # its agent was gone before it began
+                self.submit(job)
         return found
 
     def ask_to_stop(self) -> None:
@@ -126,6 +129,19 @@ class Ray(Executor):
         self._agents = []
         ray.shutdown()
         self._ours = False
+
+    def _use_idle_agents(self) -> None:
+        """Give idle agents what waits for a place in the cluster, perhaps for theirs; let go those idle for long."""
+        for waiting in [seat for seat in self._agents if seat.job is not None and seat.place is None]:
+            assert waiting.job is not None
+            idle = free_seat([seat for seat in self._agents if seat is not waiting], waiting.job.alone)
+            if idle is not None:
+                waiting.kill()
+                self._agents.remove(waiting)
+                idle.begin(waiting.job)
+        for seat in [seat for seat in self._agents if seat.idle_seconds() > IDLE_SECONDS]:
+            seat.handle.close.remote()  # Ray ends the agent after that, since nobody can call it any more
+            self._agents.remove(seat)
 
     def _connect(self) -> None:
         """Join the cluster, unless that is done."""
@@ -206,14 +222,23 @@ class _Seat:
         self.lost = False
         self.call: Any = None
         """The call that will bring news."""
+        self._begun = False
+        """Whether the agent said that it has the job."""
+        self._idle_since = time.monotonic()
 
-    def begin(self, job: Job, parcel: Parcel) -> None:
+    def begin(self, job: Job) -> None:
         """Send a job; it begins when the cluster has a place for it."""
-        self.job = job
-        self.call = self.handle.begin.remote(parcel)
+        from mobench.running.parcel import Parcel
+
+        self.job, self._begun = job, False
+        self.call = self.handle.begin.remote(Parcel.of(job))
+
+    def idle_seconds(self) -> float:
+        """Return for how long the agent has had nothing to do."""
+        return 0.0 if self.job is not None else time.monotonic() - self._idle_since
 
     def answer(self, wait: float) -> Result | None:
-        """Take in the news, and return what came of the job, None while it goes on."""
+        """Take in the news, and return what came of the job, None while it goes on or if it has to begin elsewhere."""
         import ray
 
         from mobench.running.job import Broken
@@ -228,6 +253,7 @@ class _Seat:
             return self._autopsy(error)
         if isinstance(news, Arrival):
             _check_version(news)
+            self._begun = True
             self.place, self.call = news.place, self.handle.poll.remote(wait)
             return None
         if news.steps is not None and news.steps != self._told:
@@ -240,6 +266,7 @@ class _Seat:
         if isinstance(result, Broken) and isinstance(news.result, Broken):
             result = Broken(f"Ray node {self.place[0] if self.place else '?'}: {result.reason}")
         self.job = self.call = None
+        self._idle_since = time.monotonic()
         return result
 
     def kill(self) -> None:
@@ -249,8 +276,8 @@ class _Seat:
         with suppress(ray.exceptions.RayError):
             ray.kill(self.handle)
 
-    def _autopsy(self, error: Exception) -> Result:
-        """Return the loss of a job whose agent is gone."""
+    def _autopsy(self, error: Exception) -> Result | None:
+        """Return the loss of a job whose agent is gone; None if the agent was gone before the job could begin."""
         import ray
 
         from mobench.running.job import Lost
@@ -260,6 +287,8 @@ class _Seat:
             raise UserError(f"executor=ray: a node cannot start mobench; is it installed there? {lines[-1]}") from error
         self.kill()
         self.lost = True
+        if self.place is not None and not self._begun:
+            return None
         node = "a node" if self.place is None else f"node {self.place[0]}"
         if isinstance(error, ray.exceptions.OutOfMemoryError):
             return Lost(f"out of memory: Ray killed the job on {node}", cause="memory")

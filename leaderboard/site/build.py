@@ -62,7 +62,7 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
     speed = read_speed(options.speed, options.peers)
     submissions = read_submissions(options.submissions, options.verified, say)
     store = Store(options.results)
-    results = list(read_results(store, submissions.parts, say))
+    results = list(read_results(store, submissions.parts, submissions.references, say))
     if not results:
         raise UserError(f"results={options.results}: there are no stored runs; `mobench run suite=plane` makes some")
     links = contender_links(results)
@@ -74,7 +74,9 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
             found = numbers.results
             pictures = write_pictures(folder, stem_of(found), found.suite.title, draw_suite(found, render))
             _write_details(folder, numbers)
-            views.append(SuiteView(numbers, rank([found], links), pictures))
+            key = found.suite.name, found.suite.profile
+            reference = None if found.differs else submissions.references.get(key)
+            views.append(SuiteView(numbers, rank([found], links), pictures, reference))
         _write_pages(folder, options, views, overall, links, speed, submissions.sources)
         _write_assets(folder, links)
 

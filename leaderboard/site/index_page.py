@@ -18,7 +18,7 @@ from .pictures import draw_ranking, write_pictures
 from .ranking import Ranking
 from .reading import stem_of
 from .speed import Speed
-from .suite_view import SuiteView
+from .suite_view import SuiteView, shipped_facts
 
 LEAD = (
     "Optimizers that combine the gradients of several objectives, on the same problems with the same starts, data and "
@@ -53,7 +53,10 @@ def index_page(
         methods=[methods[name] for name in sorted(methods)],
         problems=[Link(f"problems/{file_stem(id_)}.html", _name(id_)) for id_ in ids],
         speed=speed.shown,
-        provenance=Provenance.together(view.results.provenance for view in views).facts(),
+        provenance=[
+            *shipped_facts(views),
+            *Provenance.together(view.results.provenance for view in views).facts(),
+        ],
     )
 
 

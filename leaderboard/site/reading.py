@@ -10,25 +10,28 @@ from mobench.scoring.experiments import ExperimentRuns, experiments_of
 from mobench.scoring.reading import suite_of
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import DamagedRecordError, Store
-from mobench.store.stored_runs import StoredRuns
+from mobench.store.stored_runs import Runs, StoredRuns
 
 from .names import suite_stem
-from .submissions import Submitted, WithSubmissions
+from .submissions import Reference, Submitted, WithReference, WithSubmissions
 
 
 def read_results(
-    store: Store, submissions: Mapping[tuple[str, str], list[Submitted]], warn: Callable[[str], None]
+    store: Store,
+    submissions: Mapping[tuple[str, str], list[Submitted]],
+    references: Mapping[tuple[str, str], Reference],
+    warn: Callable[[str], None],
 ) -> Iterator[SuiteResults]:
-    """Yield the results of every experiment that has at least one run, stored or sent in.
+    """Yield the results of every experiment that has at least one run, stored, shipped with mobench or sent in.
 
-    What was sent in is the suite's own experiment: anything else is refused before.
+    What was shipped or sent in is the suite's own experiment: anything else is refused before.
     """
 
     def on_damage(damage: DamagedRecordError) -> None:
         warn(f"warning: {damage}")
 
     stored = {(manifest.suite, manifest.profile): manifest for manifest in store.manifests()}
-    for name, profile in sorted({*stored, *submissions}):
+    for name, profile in sorted({*stored, *submissions, *references}):
         manifest = stored.get((name, profile))
         suite = load_suite(name, profile) if manifest is None else suite_of(manifest)
         index = f"{name}.{profile}"
@@ -37,9 +40,12 @@ def read_results(
             experiments.insert(0, ExperimentRuns("", frozenset()))
         for experiment in experiments:
             parts = [] if experiment.differs else submissions.get((name, profile), [])
-            records = WithSubmissions(StoredRuns(store, experiment.runs, on_damage, index), parts)
+            reference = None if experiment.differs else references.get((name, profile))
+            asked = experiment.runs if reference is None else experiment.runs | reference.planned
+            own: Runs = StoredRuns(store, asked, on_damage, index)
+            records = WithSubmissions(own if reference is None else WithReference(own, reference), parts)
             sent_in = records.sent_in
-            planned = len(experiment.runs) + sum(len(part.records) for part in parts)
+            planned = len(asked) + sum(len(part.records) for part in parts)
             found = SuiteResults.read(
                 suite,
                 records,

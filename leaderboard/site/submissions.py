@@ -12,10 +12,12 @@ from mobench.store.columns import RunColumns
 from mobench.store.folder import Store
 from mobench.store.record import RunRecord
 from mobench.store.stored_runs import Runs
-from mobench.submissions import Bundle, BundleError, find_bundles, findings, read_bundle
+from mobench.submissions import Bundle, BundleError, find_bundles, read_bundle
 from mobench.submissions.bundle import SubmittedSuite
+from mobench.submissions.expected_runs import requirements
 from mobench.submissions.name_conflicts import TakenNames
-from mobench.submissions.verdict import Verdict, verdicts
+from mobench.submissions.reference import checked, planned_runs
+from mobench.submissions.verdict import ALL, Verdict, verdicts
 
 Say = Callable[[str], None]
 Row = tuple[str, str, str]
@@ -35,11 +37,34 @@ class Submitted:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """The runs of one suite and profile that ship with mobench. They count as stored ones."""
+
+    bundle: str
+    """The file's name."""
+    by: str
+    mobench: str
+    """The version that wrote the bundle."""
+    records: tuple[RunRecord, ...]
+    planned: frozenset[str]
+    """The ids of all runs that the suite asks for."""
+    verdict: str
+    """What came of repeating them here."""
+
+    @property
+    def words(self) -> str:
+        """Where the runs come from, for people."""
+        return f"{self.bundle}, by {self.by}, written with mobench {self.mobench}; {self.verdict}"
+
+
+@dataclass(frozen=True)
 class Submissions:
     """What the bundles of a folder hold."""
 
     parts: Mapping[tuple[str, str], list[Submitted]] = field(default_factory=dict)
-    """By suite and profile."""
+    """What was sent in, by suite and profile."""
+    references: Mapping[tuple[str, str], Reference] = field(default_factory=dict)
+    """What ships with mobench, by suite and profile."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """The text of a method's file where its bundle has it, by method. It is read, never run."""
 
@@ -50,6 +75,7 @@ def read_submissions(folder: Path | None, verified: Path | None, warn: Say) -> S
     A bundle with a fault is left out, and said so.
     """
     found: dict[tuple[str, str], list[Submitted]] = {}
+    references: dict[tuple[str, str], Reference] = {}
     sources: dict[str, str] = {}
     taken = TakenNames()
     for path in find_bundles(folder) if folder is not None else ():
@@ -58,7 +84,11 @@ def read_submissions(folder: Path | None, verified: Path | None, warn: Say) -> S
         except BundleError as error:
             warn(f"left out: {error}")
             continue
-        faults = findings(bundle) or taken.conflicts(bundle)
+        looked_at = checked(bundle)
+        bundle = looked_at.bundle
+        for words in looked_at.left_out:
+            warn(f"left out of {bundle.name}: {words}")
+        faults = list(looked_at.findings) or taken.conflicts(bundle)
         repeated, judged = ({}, {}) if faults else _judged(bundle, verified)
         faults += [finding for verdict in judged.values() for finding in verdict.findings]
         if faults:
@@ -67,8 +97,12 @@ def read_submissions(folder: Path | None, verified: Path | None, warn: Say) -> S
         known = {method.name: method.source for method in bundle.methods if method.source is not None}
         sources |= {name: bundle.sources[digest] for name, digest in known.items() if digest in bundle.sources}
         for part in bundle.suites:
-            found.setdefault((part.suite, part.profile), []).append(_submitted(bundle, part, judged, repeated))
-    return Submissions(found, sources)
+            key = part.suite, part.profile
+            if bundle.is_reference:
+                references[key] = _reference(bundle, part, judged[(*key, ALL)])
+            else:
+                found.setdefault(key, []).append(_submitted(bundle, part, judged, repeated))
+    return Submissions(found, references, sources)
 
 
 def _judged(bundle: Bundle, verified: Path | None) -> tuple[dict[str, RunRecord], dict[Row, Verdict]]:
@@ -93,6 +127,39 @@ def _submitted(
         again = frozenset(theirs & repeated.keys())
         sent_in[method] = SentIn(bundle.by, verdict.words, verdict.ranked, len(theirs), again)
     return Submitted(part.suite, part.profile, tuple(repeated.get(one.id, one) for one in records), sent_in)
+
+
+def _reference(bundle: Bundle, part: SubmittedSuite, verdict: Verdict) -> Reference:
+    ids = set(part.runs)
+    return Reference(
+        bundle=bundle.name,
+        by=bundle.by,
+        mobench=bundle.mobench,
+        records=tuple(record for record in bundle.records if record.id in ids),
+        planned=frozenset(planned_runs(requirements(part.suite, part.profile))),
+        verdict=verdict.words,
+    )
+
+
+@dataclass(frozen=True)
+class WithReference:
+    """Stored runs of a suite, and those of its reference bundle that are not stored."""
+
+    own: Runs
+    reference: Reference
+
+    def __call__(self) -> Iterator[RunRecord]:
+        stored = set()
+        for record in self.own():
+            stored.add(record.id)
+            yield record
+        yield from (record for record in self.reference.records if record.id not in stored)
+
+    def columns(self) -> RunColumns:
+        own = self.own.columns()
+        stored = set(own.ids)
+        shipped = (record for record in self.reference.records if record.id not in stored)
+        return RunColumns.together([own, RunColumns.of(shipped)])
 
 
 @dataclass(frozen=True)

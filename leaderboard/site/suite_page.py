@@ -11,7 +11,7 @@ from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
 from .pages import Pages
-from .suite_view import SuiteView
+from .suite_view import SuiteView, shipped_facts
 from .tables import COST_HEADER, COST_NOTES, contenders_table, cost_rows, sheet_rows
 
 
@@ -37,7 +37,7 @@ def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]
             "rows": cost_rows(results),
             "notes": COST_NOTES,
         },
-        provenance=results.provenance.facts(),
+        provenance=[*shipped_facts([view]), *results.provenance.facts()],
     )
 
 
@@ -46,7 +46,8 @@ def _facts(view: SuiteView) -> str:
     seeds = ", ".join(str(seed) for seed in sorted(results.table["seed"].unique()))
     ids = ", ".join(sorted(set(view.numbers.problems.values())))
     state = f"{len(results.table)} of {results.planned} planned runs are stored, {results.failed} of them failed"
-    return f"{state}. Problems: {ids}. Seeds: {seeds}."
+    shipped = "" if view.reference is None else f" Results that ship with mobench: {view.reference.verdict}."
+    return f"{state}. Problems: {ids}. Seeds: {seeds}.{shipped}"
 
 
 def _sheets(results: SuiteResults) -> list[Sheet]:

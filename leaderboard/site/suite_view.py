@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mobench.scoring.suite_results import SuiteResults
@@ -9,6 +10,7 @@ from mobench.scoring.suite_results import SuiteResults
 from .pictures import Shown
 from .ranking import Ranking
 from .reading import stem_of
+from .submissions import Reference
 from .suite_numbers import SuiteNumbers
 
 
@@ -19,6 +21,8 @@ class SuiteView:
     numbers: SuiteNumbers
     ranking: Ranking | None
     pictures: list[Shown]
+    reference: Reference | None = None
+    """The bundle that its runs come from, where they ship with mobench."""
 
     @property
     def results(self) -> SuiteResults:
@@ -29,3 +33,9 @@ class SuiteView:
     def href(self) -> str:
         """The suite's page."""
         return f"suites/{stem_of(self.results)}.html"
+
+
+def shipped_facts(views: Iterable[SuiteView]) -> list[tuple[str, list[str]]]:
+    """Return which numbers come from bundles that ship with mobench, as a term and its descriptions."""
+    found = dict.fromkeys(view.reference.words for view in views if view.reference is not None)
+    return [("reference bundles", list(found))] if found else []

@@ -34,6 +34,8 @@ class Build(Command):
     def execute(self) -> int:
         for key in ("results", "submissions", "verified", "speed"):
             folder = getattr(self, key)
+            if folder == "results" and self.submissions is not None:
+                continue  # the default; bundles alone make a site
             if folder is not None and not Path(folder).is_dir():
                 hint = "; `mobench run` makes one" if key == "results" else ""
                 raise UserError(f"{key}={folder}: there is no such folder{hint}")

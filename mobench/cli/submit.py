@@ -1,4 +1,4 @@
-"""`mobench submit`: the results of a method as one file, for a pull request to the leaderboard."""
+"""`mobench submit`: the results of a method, or the reference results of a suite, as one file for the leaderboard."""
 
 from __future__ import annotations
 
@@ -28,15 +28,21 @@ class Submit(Command):
   mobench submit by="Ada Lovelace" plugins=mine.py out=mine.jsonl.gz
   mobench submit results=out suite=escape profile=paper methods=mine by="Ada" \\
       plugins=mine.py source=yes out=mine.jsonl.gz
+  mobench submit reference=yes suite=escape by="The maintainers" \
+      out=leaderboard/submissions/reference-escape.jsonl.gz
+  mobench submit reference=yes suite=reference by="The maintainers" out=leaderboard/submissions
 """
 
     by: str = text("", meaning="who submits; shown on the leaderboard", shown="NAME")
     contact: str = text("", meaning="where to ask")
     notes: str = text("", meaning="what a reader should know")
-    out: str = text("", meaning="the bundle", shown="FILE.jsonl.gz")
+    out: str = text("", meaning="the bundle; a folder takes one reference for each suite", shown="FILE.jsonl.gz|DIR")
     results: str = RESULTS
     suite: list[str] = names(meaning="only these suites; left out: all with runs of the methods", shown="NAME[,NAME]")
     profile: str | None = text(None, meaning="only this profile; left out: all that were run", shown="NAME")
+    reference: str = choice(
+        "no", ("yes", "no"), meaning="all runs of the suites with the methods they list: results that ship with mobench"
+    )
     methods: list[str] = names(meaning="which methods; left out: those that do not ship with mobench", shown="A,B")
     plugins: list[str] = names(meaning="the files of these methods; only their hashes are taken", shown="PATH[,PATH]")
     source: str = choice("no", ("yes", "no"), meaning="put the files' text into the bundle, for reviewers")
@@ -47,7 +53,8 @@ class Submit(Command):
         from mobench.store.atomic import write_atomically
         from mobench.store.folder import Store
         from mobench.submissions import encode_bundle, findings, parse_bundle
-        from mobench.submissions.collecting import Request, collect, plugin_files
+        from mobench.submissions.collecting import Collected, Request, collect, plugin_files
+        from mobench.submissions.reference import collect_reference, split_by_suite
 
         root = Path(self.results)
         if not root.is_dir():
@@ -60,18 +67,28 @@ class Submit(Command):
             profile=self.profile,
             methods=list(self.methods) or None,
         )
-        collected = collect(Store(root), request, plugin_files(self.plugins), self.source == "yes")
-        out = Path(self.out)
-        content = encode_bundle(collected.bundle)
-        bundle = parse_bundle(out.name, content)
-        found = findings(bundle)
-        if found:
-            commands = _commands(bundle, root, self.plugins)
-            raise UserError(
-                "\n".join(["nothing was written: these results would be refused", *_points(found), *commands])
-            )
-        write_atomically(out, content, sync=True)
-        _print_summary(bundle, out, len(content), collected.left_out)
+        store, out = Store(root), Path(self.out)
+        if self.reference == "yes":
+            asked = split_by_suite(request, out) if out.is_dir() else {out: request}
+            gathered = [(file, Collected(collect_reference(store, part), ())) for file, part in asked.items()]
+        else:
+            gathered = [(out, collect(store, request, plugin_files(self.plugins), self.source == "yes"))]
+        written, refused = [], []
+        for file, collected in gathered:
+            content = encode_bundle(collected.bundle)
+            bundle = parse_bundle(file.name, content)
+            if found := findings(bundle):
+                whole = bundle.is_reference
+                refused += [
+                    *_points(found),
+                    *(_suite_commands(bundle, root) if whole else _commands(bundle, root, self.plugins)),
+                ]
+            written.append((file, content, bundle, collected.left_out))
+        if refused:
+            raise UserError("\n".join(["nothing was written: these results would be refused", *refused]))
+        for file, content, bundle, left_out in written:
+            write_atomically(file, content, sync=True)
+            _print_summary(bundle, file, len(content), left_out)
         return 0
 
 
@@ -83,8 +100,15 @@ def _check_texts(asked: Submit) -> None:
         raise UserError('by="Your Name" is missing; the leaderboard shows who submitted')
     if not asked.out:
         raise UserError(f"out=FILE is missing, e.g. out=my-method{limits.SUFFIX}")
-    if not asked.out.endswith(limits.SUFFIX):
+    if not asked.out.endswith(limits.SUFFIX) and not (asked.reference == "yes" and Path(asked.out).is_dir()):
         raise UserError(f"out={asked.out} is not accepted; a bundle's name ends in {limits.SUFFIX}")
+    if asked.reference == "yes":
+        from mobench.submissions.reference import PREFIX
+
+        if asked.plugins or asked.source == "yes":
+            raise UserError("reference=yes takes no plugins and no source: it holds methods that ship with mobench")
+        if not Path(asked.out).name.startswith(PREFIX) and not Path(asked.out).is_dir():
+            raise UserError(f"out={asked.out}: the name of a reference bundle starts with {PREFIX}")
     for key, length in (("by", limits.BY), ("contact", limits.CONTACT), ("notes", limits.NOTES)):
         text = getattr(asked, key)
         if len(text) > length:
@@ -115,6 +139,16 @@ def _commands(bundle: Bundle, root: Path, plugins: Sequence[str]) -> list[str]:
     return ["This runs what is missing:", *(f"  {command}" for command in list(commands)[:COMMANDS]), *more]
 
 
+def _suite_commands(bundle: Bundle, root: Path) -> list[str]:
+    """Return the commands that run what is missing of whole suites."""
+    from mobench.submissions.expected_runs import expected_runs
+
+    place = [f"results={root}"] if str(root) != "results" else []
+    lacking = [part for part in bundle.suites if not expected_runs(bundle, part).keys() <= {*part.runs}]
+    words = (["mobench", "run", f"suite={part.suite}", f"profile={part.profile}", *place] for part in lacking)
+    return ["This runs what is missing:", *(f"  {shlex.join(line)}" for line in words)] if lacking else []
+
+
 def _spell(value: Any) -> str:
     return f"[[{','.join(map(str, value))}]]" if isinstance(value, tuple) else str(value)
 
@@ -128,10 +162,11 @@ def _points(texts: Sequence[str]) -> list[str]:
 def _print_summary(bundle: Bundle, out: Path, size: int, left_out: Sequence[str]) -> None:
     failed = sum(record.outcome.status == "failed" for record in bundle.records)
     print(f"{out}: {len(bundle.records)} runs ({failed} failed), {size / 1024:,.0f} KiB")
-    for part in bundle.suites:
+    for part in () if bundle.is_reference else bundle.suites:
         sizes = (f"{name} {len(points)}" for name, points in part.sweeps.items())
         print(f"  {part.label}: configurations tried: {', '.join(sizes)}")
     for point in _points(left_out):
         print(point.replace("- ", "  left out: ", 1))
-    print("Of curves only what is drawn is kept, of errors their last line.")
-    print("Add the file under leaderboard/submissions/ in a pull request.")
+    if not bundle.is_reference:
+        print("Of curves only what is drawn is kept, of errors their last line.")
+        print("Add the file under leaderboard/submissions/ in a pull request.")

@@ -81,8 +81,9 @@ class Verify(Command):
 def _verify(paths: Sequence[Path], budget: float, seed: int, files: Mapping[str, Path], kept: Path) -> int:
     from mobench.store.folder import Store
     from mobench.store.validation import shown
-    from mobench.submissions import BundleError, findings, read_bundle
+    from mobench.submissions import BundleError, read_bundle
     from mobench.submissions.name_conflicts import TakenNames
+    from mobench.submissions.reference import checked
     from mobench.submissions.rerun import rerun
     from mobench.submissions.verdict import verdicts
 
@@ -96,8 +97,12 @@ def _verify(paths: Sequence[Path], budget: float, seed: int, files: Mapping[str,
             refused += 1
             _print_findings([str(error)])
             continue
-        found = findings(bundle) or taken.conflicts(bundle)
+        looked_at = checked(bundle)
+        bundle = looked_at.bundle
+        found = list(looked_at.findings) or taken.conflicts(bundle)
         _print_content(bundle)
+        for words in looked_at.left_out:
+            _print_point(f"left out: {words}")
         if found:
             refused += 1
             _print_findings(found)
@@ -109,7 +114,7 @@ def _verify(paths: Sequence[Path], budget: float, seed: int, files: Mapping[str,
             refused += 1
             _print_findings(list(dict.fromkeys(differing)))
         else:
-            _print_passed(judged, again, budget, seed)
+            _print_passed(judged, again, budget, seed, always=bundle.is_reference)
     total = f"{len(paths)} bundle{'s' if len(paths) != 1 else ''}"
     print(f"{total}: {refused} refused" if refused else f"{total}: none refused")
     return 1 if refused else 0
@@ -118,21 +123,26 @@ def _verify(paths: Sequence[Path], budget: float, seed: int, files: Mapping[str,
 def _print_content(bundle: Bundle) -> None:
     failed = sum(record.outcome.status == "failed" for record in bundle.records)
     _print_point(f"by {bundle.by}; {len(bundle.records)} runs, {failed} failed")
-    for method in bundle.methods:
+    if bundle.is_reference:
+        _print_point(f"a reference of mobench {bundle.mobench}: {len(bundle.methods)} methods that ship with it")
+    for method in () if bundle.is_reference else bundle.methods:
         origin = "ships with mobench" if method.source is None else f"a plugin, sha256 {method.source[:12]}…"
         _print_point(f"{method.label}: {origin}")
     for part in bundle.suites:
         sizes = (f"{name} {len(points)}" for name, points in part.sweeps.items())
-        _print_point(f"{part.label}: configurations tried: {', '.join(sizes)}")
+        tried = f"{len(part.runs)} runs" if bundle.is_reference else f"configurations tried: {', '.join(sizes)}"
+        _print_point(f"{part.label}: {tried}")
 
 
-def _print_passed(judged: Mapping[Row, Verdict], again: Rerun, budget: float, seed: int) -> None:
+def _print_passed(judged: Mapping[Row, Verdict], again: Rerun, budget: float, seed: int, always: bool) -> None:
+    """Print the verdicts; `always` says that results are ranked whatever was repeated."""
     for obstacle in again.obstacles:
         _print_point(f"not repeated: {obstacle}")
     if again.drawn:
         _print_point(f"drawn from {again.possible} runs and repeated now: {again.drawn} (seed={seed})")
     for (suite, profile, method), verdict in judged.items():
-        _print_point(f"{method} on {suite} ({profile}): {verdict.words}{'' if verdict.ranked else '; not ranked'}")
+        ranked = "" if always or verdict.ranked else "; not ranked"
+        _print_point(f"{method} on {suite} ({profile}): {verdict.words}{ranked}")
     repeated = [verdict for verdict in judged.values() if verdict.repeated]
     if not repeated:
         reason = "no run was to be repeated (budget=0)" if not budget else "a re-run was not possible"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,11 +25,17 @@ if TYPE_CHECKING:
     from mobench.scoring.suite_results import SuiteResults
 
 
+Take = Literal["first", "all", "least", "last"]
+"""What of the samples of a curve is read: of each its first number, all, or the smallest; or the last sample alone."""
+
+
 class Plot(ABC):
     """One kind of plot. The first line of its docstring is its title."""
 
     name: ClassVar[str] = ""
     """The name by which suites ask for it; by default the class name in lower case."""
+    reads: ClassVar[tuple[tuple[str, Take], ...]] = ()
+    """The curves of records that it reads, and what of them. Bundles of results keep no others."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -153,7 +153,17 @@ Sweep = Annotated[
 ]
 MeanAndTotal = Annotated[Mapping[Literal["mean", "total"], Number | None], Field(min_length=2)]
 Curve = Annotated[
+    list[Annotated[list[Number | None], Field(max_length=limits.OBJECTIVES)] | None],
+    Field(max_length=limits.CURVE_POINTS),
+]
+PathCurve = Annotated[
     list[Annotated[list[Number | None], Field(max_length=3)] | None], Field(max_length=limits.CURVE_POINTS)
+]
+NumberCurve = Annotated[list[Number | None], Field(max_length=limits.CURVE_POINTS)]
+PictureRow = Annotated[list[Number | None], Field(max_length=limits.PICTURE_SIDE)]
+PictureCurve = Annotated[
+    list[Annotated[list[PictureRow], Field(max_length=limits.PICTURE_SIDE)] | None],
+    Field(max_length=limits.CURVE_POINTS),
 ]
 Sources = Annotated[
     Mapping[str, Annotated[str, text(limits.SOURCE, also="\n\r\t")]],

@@ -14,6 +14,7 @@ from mobench.core.metric import Metric
 from mobench.core.outcome import Outcome
 from mobench.store.record import Environment, RunRecord
 from mobench.submissions.collecting import thinned
+from mobench.submissions.curves import CURVES, KeptCurve
 
 RELATIVE = 0.01
 ABSOLUTE = 1e-6
@@ -66,6 +67,7 @@ def differences(
     repeated: RunRecord,
     metrics: Mapping[str, Metric],
     spread: Mapping[str, float] | None = None,
+    curves: Mapping[str, KeptCurve] = CURVES,
     *,
     exact: bool,
 ) -> list[str]:
@@ -74,7 +76,7 @@ def differences(
     Curves are compared on the same setup only: elsewhere a path may part early and still end alike. So are gradients
     at the end, which are those of one batch.
     """
-    first, second = thinned(recorded).outcome, thinned(repeated).outcome
+    first, second = thinned(recorded, curves).outcome, thinned(repeated, curves).outcome
     if first.status != second.status:
         reason = f": {second.error}" if second.error else ""
         return [f"recorded as {first.status}, repeated as {second.status}{reason}"]

@@ -18,7 +18,10 @@ from mobench.core.outcome import Count, Outcome, Status
 from mobench.core.spec import RunSpec
 from mobench.store.record import Environment, PeakMemory, RunRecord
 from mobench.submissions import accepted, limits
+from mobench.submissions.curves import KeptCurve
 
+Kind = Literal["mobench-bundle", "mobench-reference"]
+"""What somebody sends in of methods, or the project's own runs of a whole suite with the methods that it lists."""
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -70,7 +73,7 @@ class SubmittedSuite(DeclaredSuite):
 class Submission:
     """Who submits which methods. Texts are as the submitter wrote them: plain, but not escaped for HTML."""
 
-    kind: Literal["mobench-bundle"] = "mobench-bundle"
+    kind: Kind = "mobench-bundle"
     schema: Literal[1] = 1
     """Raised when the layout of a bundle changes."""
     mobench: Annotated[str, accepted.text(64)]
@@ -94,8 +97,15 @@ class Bundle(Submission):
     name: str
     """The file's name."""
     suites: tuple[SubmittedSuite, ...]
+    curves: Mapping[str, KeptCurve]
+    """What its runs keep of curves."""
     records: list[RunRecord]
     """In the order of ids. Curves are thinned and errors cut to one line, see `mobench.submissions.collecting`."""
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it holds the project's own runs."""
+        return self.kind == "mobench-reference"
 
 
 @dataclass(frozen=True)
@@ -124,7 +134,7 @@ class Seal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BundleHeader(Submission):
+class Header(Submission):
     """The first line."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -140,12 +150,35 @@ class BundleHeader(Submission):
     """sha256 of the line without this field."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class BundleHeader(Header):
+    """The first line of what somebody sends in."""
+
+    kind: Literal["mobench-bundle"] = "mobench-bundle"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceHeader(Header):
+    """The first line of the project's own runs of suites."""
+
+    kind: Literal["mobench-reference"] = "mobench-reference"
+    curves: Annotated[Mapping[accepted.SettingName, KeptCurve], accepted.few(limits.CURVES)]
+    """What the plots and claims of its suites read of curves."""
+
+
 class Curves(TypedDict, total=False):
     """What is drawn of a run: nothing, or the steps and at least one curve."""
 
     step: Annotated[list[Count], Field(max_length=limits.CURVE_POINTS)]
     gradient_norms: accepted.Curve
-    point: accepted.Curve
+    point: accepted.PathCurve
+    losses: accepted.Curve
+    weights: accepted.Curve
+    cosines: accepted.Curve
+    multipliers: accepted.Curve
+    update_norm: accepted.NumberCurve
+    alignment: accepted.NumberCurve
+    picture: accepted.PictureCurve
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from mobench.errors import UserError
 from mobench.store.record import Environment, RunRecord
@@ -26,20 +26,23 @@ from mobench.submissions.bundle import (
     Bundle,
     BundleHeader,
     DeclaredSuite,
+    ReferenceHeader,
     RunLine,
     Seal,
     Setup,
     Submission,
     SubmittedSuite,
 )
-from mobench.submissions.name_conflicts import check_names, check_run
+from mobench.submissions.curves import CURVES
+from mobench.submissions.name_conflicts import check_names, check_run, check_shipped
 
 FILE = "the file"
 HEADER = "the header (line 1)"
 _GZIP = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 """gzip's first bytes without name, time or system."""
 _CHUNK = 2**18
-_HEADER = TypeAdapter(BundleHeader)
+AnyHeader = BundleHeader | ReferenceHeader
+_HEADER: TypeAdapter[AnyHeader] = TypeAdapter(Annotated[AnyHeader, Field(discriminator="kind")])
 _RUN = TypeAdapter(RunLine)
 LineT = TypeVar("LineT")
 
@@ -84,13 +87,14 @@ def encode_bundle(bundle: Bundle) -> bytes:
         spell(RunLine.of(record, numbers[spell(record.environment)], members[record.id])) + b"\n"
         for record in bundle.records
     )
-    header = BundleHeader(
+    content: dict[str, Any] = {
         **_shared(Submission, bundle),
-        suites=tuple(DeclaredSuite(**_shared(DeclaredSuite, part)) for part in bundle.suites),
-        environments=tuple(Setup(**vars(environment)) for _, environment in setups),
-        records=Seal(len(bundle.records), hashlib.sha256(runs).hexdigest()),
-        checksum="",
-    )
+        "suites": tuple(DeclaredSuite(**_shared(DeclaredSuite, part)) for part in bundle.suites),
+        "environments": tuple(Setup(**vars(environment)) for _, environment in setups),
+        "records": Seal(len(bundle.records), hashlib.sha256(runs).hexdigest()),
+        "checksum": "",
+    }
+    header = ReferenceHeader(curves=bundle.curves, **content) if bundle.is_reference else BundleHeader(**content)
     return pack(spell(replace(header, checksum=_checksum(header))) + b"\n" + runs)
 
 
@@ -106,7 +110,9 @@ def _parse(name: str, packed: bytes) -> Bundle:
     header = _read_line(_HEADER, HEADER, next(lines, b""))
     if header.checksum != _checksum(header):
         raise RefusedError(HEADER, "its checksum does not fit: it was altered after it was written")
-    check_names(HEADER, header.methods)
+    reference = isinstance(header, ReferenceHeader)
+    curves = header.curves if isinstance(header, ReferenceHeader) else CURVES
+    (check_shipped if reference else check_names)(HEADER, header.methods)
     environments = [Environment(**asdict(setup)) for setup in header.environments]
     digest = hashlib.sha256()
     records: list[RunRecord] = []
@@ -124,7 +130,9 @@ def _parse(name: str, packed: bytes) -> Bundle:
             raise RefusedError(place, f"its id {shown(run.id, 13)} is not that of its spec, {record.id[:12]}…")
         if records and record.id <= records[-1].id:
             raise RefusedError(place, "a run is there twice, or runs are not in the order of ids")
-        check_run(place, record, header.methods)
+        check_run(place, record, header.methods, reference)
+        if not record.outcome.history.keys() <= {"step", *curves}:
+            raise RefusedError(place, "it has a curve that this bundle does not keep")
         records.append(record)
         for suite in run.suites:
             members[suite].append(record.id)
@@ -138,7 +146,7 @@ def _parse(name: str, packed: bytes) -> Bundle:
     suites = tuple(
         SubmittedSuite(**vars(part), runs=tuple(ids)) for part, ids in zip(header.suites, members, strict=True)
     )
-    return Bundle(**_shared(Submission, header), name=name, suites=suites, records=records)
+    return Bundle(**_shared(Submission, header), name=name, suites=suites, curves=curves, records=records)
 
 
 def _read_line(kind: TypeAdapter[LineT], place: str, line: bytes) -> LineT:
@@ -155,7 +163,7 @@ def _read_line(kind: TypeAdapter[LineT], place: str, line: bytes) -> LineT:
     return value
 
 
-def _checksum(header: BundleHeader) -> str:
+def _checksum(header: AnyHeader) -> str:
     """Return the sha256 of a header without its checksum."""
     return hashlib.sha256(spell({key: value for key, value in vars(header).items() if key != "checksum"})).hexdigest()
 

@@ -1,9 +1,8 @@
 """From a results folder to a bundle: all runs that the suites ask of the submitted methods.
 
 Of a record a bundle keeps what the leaderboard shows. Metrics, diagnostics and costs are kept to the last
-bit. Curves are most of a record's size: of them stay the step, ‖∇L₁‖ and the point in the plane, which are
-drawn and never scored, with six digits. Of a traceback stays its last line: the rest names the submitter's
-folders.
+bit. Curves are most of a record's size: `mobench.submissions.curves` says what stays of them. Of a traceback stays its
+last line: the rest names the submitter's folders.
 """
 
 from __future__ import annotations
@@ -13,22 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from mobench.core.registry import plugin_paths
 from mobench.errors import UserError, unknown
-from mobench.planning.suite import load_suite, suite_files
+from mobench.planning.suite import included, suite_files
 from mobench.store.folder import Store
 from mobench.store.record import RunRecord
 from mobench.store.suite_manifest import SuiteManifest
 from mobench.submissions import limits
 from mobench.submissions.accepted import Settings, is_plain, spell
 from mobench.submissions.bundle import Bundle, SubmittedMethod, SubmittedSuite
+from mobench.submissions.curves import CURVES, KeptCurve, thinned_history
 from mobench.submissions.expected_runs import cell_of, definition, requirements, sorted_sweep
-
-DIGITS = 6
-CURVES = {"gradient_norms": 1, "point": None}
-"""The curves that are kept, and how many numbers of each sample; None means all."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +85,7 @@ def collect(store: Store, request: Request, files: Mapping[str, Path], with_sour
         methods=submitted,
         suites=tuple(suites),
         sources=_sources(submitted, files) if with_source else {},
+        curves=CURVES,
         records=ordered,
     )
     return Collected(bundle, tuple(left_out))
@@ -104,7 +100,7 @@ def _planned(store: Store, request: Request) -> list[SuiteManifest]:
     """Return the manifests of the asked suites; a suite that includes others means them."""
     found = [entry for entry in store.manifests() if entry.suite in suite_files()]
     if request.suites is not None:
-        names = [part for name in request.suites for part in (load_suite(name).include or (name,))]
+        names = [part for name in request.suites for part in included(name)]
         for name in names:
             if name not in suite_files():
                 raise UserError(f"suite={name}: only suites that ship with mobench take submissions")
@@ -193,29 +189,12 @@ def _sources(methods: Iterable[SubmittedMethod], files: Mapping[str, Path]) -> d
     return dict(sorted(texts.items()))
 
 
-def thinned(record: RunRecord) -> RunRecord:
+def thinned(record: RunRecord, curves: Mapping[str, KeptCurve] = CURVES) -> RunRecord:
     """Return the record as a bundle keeps it; thinning twice changes nothing."""
     outcome = record.outcome
     error = None if outcome.error is None else _plain(outcome.reason, limits.TEXT // 2) or "no reason was given"
-    return replace(
-        record, outcome=replace(outcome, history=_thinned_history(outcome.history), error=error, artifact={})
-    )
-
-
-def _thinned_history(history: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the sampled steps at which a kept curve has a value."""
-    kept = {name: history[name] for name in CURVES if name in history and "step" in history}
-    rows = [row for row, values in enumerate(zip(*kept.values(), strict=False)) if values != (None,) * len(kept)]
-    if not rows:
-        return {}
-    curves = {name: [_short(column[row], CURVES[name]) for row in rows] for name, column in kept.items()}
-    return {"step": [history["step"][row] for row in rows], **curves}
-
-
-def _short(values: list[float | None] | None, count: int | None) -> list[float | None] | None:
-    if values is None:
-        return None
-    return [None if value is None else float(f"{value:.{DIGITS}g}") for value in values[:count]]
+    history = thinned_history(outcome.history, curves)
+    return replace(record, outcome=replace(outcome, history=history, error=error, artifact={}))
 
 
 def _plain(text: str, length: int) -> str:

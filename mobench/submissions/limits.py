@@ -12,7 +12,7 @@ RECORD_BYTES = 128 * 2**10
 """Length of every other line."""
 RECORDS = 20_000
 SUITES = 32
-METHODS = 16
+METHODS = 64
 SWEEP = 1_000
 """Configurations of one method on one suite."""
 ENVIRONMENTS = 64
@@ -21,6 +21,12 @@ DEPTH = 12
 ENTRIES = 256
 """Entries of a mapping or list inside a record."""
 CURVE_POINTS = 128
+CURVES = 16
+"""Kinds of curves."""
+OBJECTIVES = 64
+"""Numbers of one sample of a curve."""
+PICTURE_SIDE = 64
+"""Rows, and columns, of a picture."""
 TEXT = 1_000
 """Characters of any text but the ones below."""
 BY = 100

@@ -27,8 +27,18 @@ def check_names(place: str, submitted: Iterable[SubmittedMethod]) -> None:
             raise RefusedError(here, f"this mobench ships version {shipped[method.name]}")
 
 
-def check_run(place: str, record: RunRecord, submitted: Iterable[SubmittedMethod]) -> None:
-    """Refuse a run of a method that the header does not list, or of a problem that is not shipped."""
+def check_shipped(place: str, submitted: Iterable[SubmittedMethod]) -> None:
+    """Refuse a plugin in a reference bundle; whether this mobench still ships the methods is asked later."""
+    for method in submitted:
+        if method.source is not None:
+            raise RefusedError(f"{place}, method {method.label}", "a reference bundle holds shipped methods only")
+
+
+def check_run(place: str, record: RunRecord, submitted: Iterable[SubmittedMethod], reference: bool = False) -> None:
+    """Refuse a run of a method that the header does not list, or of a problem that is not shipped.
+
+    A reference may be older than the problems: what is no longer asked for is left out of it later.
+    """
     spec = record.spec
     sources = {method.label: method.sources for method in submitted}
     if spec.method not in sources:
@@ -36,6 +46,8 @@ def check_run(place: str, record: RunRecord, submitted: Iterable[SubmittedMethod
     if spec.sources != sources[spec.method]:
         raise RefusedError(place, f"its sources are not those that the header gives for {spec.method}")
     kind = problems().get(spec.problem)
+    if reference:
+        return
     if kind is None or source_digest(kind) is not None:
         raise RefusedError(place, f"its problem {shown(spec.problem)} does not ship with mobench")
 

@@ -15,7 +15,10 @@ from mobench.store.record import Environment, RunRecord
 from mobench.submissions.agreement import differences, same_setup, seed_spread
 from mobench.submissions.bundle import Bundle
 from mobench.submissions.completeness import spec_label
+from mobench.submissions.curves import KeptCurve
 from mobench.submissions.plausibility import declared
+
+ALL = "all methods"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ def judge(bundle: Bundle, records: Sequence[RunRecord], repeated: Mapping[str, R
             continue
         same = same_setup(record.environment, again.environment)
         metrics = declared(record.spec.build_problem())
-        found = differences(record, again, metrics, seed_spread(bundle.records, record), exact=same)
+        spread = seed_spread(bundle.records, record)
+        found = differences(record, again, metrics, spread, _curves(bundle, record), exact=same)
         findings += [f"re-run of {spec_label(record.spec)}: {text}" for text in found]
         exact += not found and same
         close += not found and not same
@@ -78,11 +82,25 @@ def judge(bundle: Bundle, records: Sequence[RunRecord], repeated: Mapping[str, R
     return Verdict(len(records), exact, close, elsewhere if setups else 0, tuple(findings))
 
 
+def _curves(bundle: Bundle, record: RunRecord) -> Mapping[str, KeptCurve]:
+    """Return the curves to compare. A reference keeps a picture of the first seed alone, so these are its own."""
+    if not bundle.is_reference:
+        return bundle.curves
+    return {name: kept for name, kept in bundle.curves.items() if name in record.outcome.history}
+
+
 def verdicts(bundle: Bundle, repeated: Mapping[str, RunRecord]) -> dict[tuple[str, str, str], Verdict]:
-    """Return the verdict on every method of every suite of a bundle, by suite, profile and method."""
+    """Return the verdict on every method of every suite of a bundle, by suite, profile and method.
+
+    A reference is one claim of one author: the verdict on a suite is on `ALL` of its methods.
+    """
     found = {}
     for part in bundle.suites:
         ids = set(part.runs)
+        if bundle.is_reference:
+            records = [record for record in bundle.records if record.id in ids]
+            found[part.suite, part.profile, ALL] = judge(bundle, records, repeated)
+            continue
         for method in bundle.methods:
             records = [record for record in bundle.records if record.id in ids and record.spec.method == method.label]
             if records:

@@ -58,8 +58,12 @@ RUNS = {
     "an unknown field": (change(["outcome", "pickle"], "gANL"), "pickle is not a known field"),
     "metrics as list": (change(["outcome", "metrics"], []), "not an object"),
     "an unknown curve": (
+        change(["outcome", "history"], {"step": [0], "momenta": [[1.0]]}),
+        "momenta is not a known field",
+    ),
+    "a curve of references": (
         change(["outcome", "history"], {"step": [0], "weights": [[1.0]]}),
-        "weights is not a known field",
+        "a curve that this bundle does not keep",
     ),
     "uneven curves": (change(["outcome", "history"], {"step": [0, 1], "point": [[1.0]]}), "length"),
     "text in a curve": (

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class Binding(Plot):
     """How often the constraint of each secondary binds: share of the kept steps with a positive multiplier."""
 
+    reads = (("multipliers", "all"),)
+
     def data(self, results: SuiteResults, *, setting: str = "method.tau") -> pd.DataFrame:
         """Return, for each secondary and value of the knob, the share of steps at which it binds.
 

@@ -23,6 +23,7 @@ class Conflict(AlongTheRun):
     """Conflict along the run: the smallest cosine between the primary's and a secondary's gradient."""
 
     logarithmic = False
+    reads = (("cosines", "least"),)
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
         """Return the median and the range of min_j cos(g₁, g_j) at every sampled step of runs that saw gradients."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class Curves(AlongTheRun):
     """A loss along the run: median and range over configurations and seeds."""
 
+    reads = (("losses", "all"),)
     place = 0
 
     def data(self, results: SuiteResults, *, objective: int = 1) -> pd.DataFrame:

@@ -21,6 +21,7 @@ class GradientNorm(AlongTheRun):
     """Gradient norm of the primary along the run: median and range over configurations and seeds."""
 
     name = "gradient-norm"
+    reads = (("gradient_norms", "first"),)
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
         """Return the median and the range of ‖∇L₁‖ at every sampled step."""

@@ -26,6 +26,8 @@ FAINTEST = 1e-4
 class Solutions(Plot):
     """Solutions and errors of the selected configurations (first seed)."""
 
+    reads = (("picture", "last"),)
+
     def data(self, results: SuiteResults, *, select: str = "validation_loss") -> pd.DataFrame:
         """Return the true solution and each contender's, of the configuration with the smallest mean of `select`.
 

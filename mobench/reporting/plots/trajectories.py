@@ -39,6 +39,8 @@ SECONDARY, FRONT = "#4d7ea8", "#111111"
 class Trajectories(Plot):
     """Paths in the plane, drawn as the steps are taken."""
 
+    reads = (("point", "all"),)
+
     def data(self, results: SuiteResults) -> pd.DataFrame:
         """Return the paths (`kind` path: contender, id, step, x, y), the losses on a grid (`kind` contour) and
         the Pareto-optimal points where they are known (`kind` front).

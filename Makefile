@@ -15,7 +15,7 @@ site: $(VENV)/installed           ## install, build the leaderboard from the res
 # Resumable: what is stored already is not run again. Exit code 1 says that runs failed, which is a result of their methods.
 # suites/reference.yaml lists the suites; CIFAR lists profiles of `compression` on real data, run where data.root=DIR has it.
 BY    ?= The mobench maintainers
-CIFAR ?= cifar-small
+CIFAR ?= cifar-cpu
 REFER := $(BIN)/mobench submit reference=yes by="$(BY)" out=$(SHIPPED)
 results: $(VENV)/installed        ## make all shipped results anew: an estimate of time, the runs, the bundles; data.root=DIR adds CIFAR-10
 	$(BIN)/mobench run suite=reference device=cpu --dry-run

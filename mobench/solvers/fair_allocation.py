@@ -52,7 +52,8 @@ def fair_allocation(gram: Matrix, alpha: float, resolution: float = RESOLUTION) 
     s = 1.0 / alpha
     middle = float(np.exp(np.log(norms).mean()))
     # with lengths relative to their geometric mean m, w changes by the factor m^(−2α/(1+α))
-    z = _balance(scaled, (norms / middle) ** (s - 1.0), s)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a step so long that rounding leaves z > 0 is halved
+        z = _balance(scaled, (norms / middle) ** (s - 1.0), s)
     if z is None:
         return Bargain(weights, False)
     weights[kept] = z / (norms / middle) * middle ** (-2.0 / (1.0 + s))

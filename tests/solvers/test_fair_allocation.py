@@ -1,5 +1,7 @@
 """FairGrad's equations hold to rounding, over scales and α."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,14 @@ def test_a_zero_gradient_changes_nothing_for_the_others() -> None:
     with_zero = fair_allocation(np.diag([4.0, 0.0, 1.0]), 2.0).alpha
     without = fair_allocation(np.diag([4.0, 1.0]), 2.0).alpha
     np.testing.assert_allclose(with_zero, [without[0], 0.0, without[1]])
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 2.0, 20.0])
+def test_lengths_that_are_decades_apart_give_no_warning(alpha: float) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(4, 20)) * np.array([[1e30], [1e-35], [1.0], [1e12]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        weights, solved = fair_allocation(rows @ rows.T, alpha)
+    assert np.isfinite(weights).all()
+    assert solved == bool(weights.any())

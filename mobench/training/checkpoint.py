@@ -15,7 +15,7 @@ import torch
 from mobench.core.process_name import process_name
 from mobench.errors import MethodError, StorageError
 
-_ARRAY = "__ndarray__"
+_ARRAY, _SCALAR = "__ndarray__", "__scalar__"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -68,9 +68,11 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def packed(value: Any) -> Any:
-    """Replace numpy values, which torch's safe loader refuses, by tensors and plain numbers."""
+    """Replace numpy values, which torch's safe loader refuses, by tensors."""
     if isinstance(value, np.ndarray):
-        return {_ARRAY: torch.from_numpy(np.ascontiguousarray(value))}
+        return {_ARRAY: torch.from_numpy(np.asarray(value, order="C"))}
+    if isinstance(value, (np.number, np.bool_)):  # not a plain number: it rounds and divides by zero in its own way
+        return {_SCALAR: torch.from_numpy(np.asarray(value))}
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
@@ -83,7 +85,11 @@ def packed(value: Any) -> Any:
 def unpacked(value: Any) -> Any:
     """Return what `packed` was given."""
     if isinstance(value, dict):
-        return value[_ARRAY].numpy() if _ARRAY in value else {key: unpacked(item) for key, item in value.items()}
+        if _ARRAY in value:
+            return value[_ARRAY].numpy()
+        if _SCALAR in value:
+            return value[_SCALAR].numpy()[()]
+        return {key: unpacked(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(unpacked(item) for item in value)
     return value

@@ -28,7 +28,7 @@ from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
 from mobench.training.arithmetic import deterministic_algorithms
-from mobench.training.checkpoint import DamagedCheckpointError, load_checkpoint, save_checkpoint
+from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import History, Means, sampled_steps
 from mobench.training.leaving import FIRST_LOOK, leaving
 from mobench.training.make_workload import make_workload
@@ -399,13 +399,15 @@ def _trained(
 
 
 def _resumed(group: Group, checkpoint: Path) -> Group:
-    """Return the group where its checkpoint left it, or at its start if the file is damaged or of other runs."""
+    """Return the group where its checkpoint left it, or at its start if the file cannot be used or is of other runs."""
     specs = [member.spec for member in group.members]
     try:
         state = load_checkpoint(checkpoint)
         if state["ids"] == [spec.id for spec in specs] and group.fits(state):
             group.load_state_dict(state)
-    except (DamagedCheckpointError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
+    except Exception as error:
+        if ran_out_of_memory(error):
+            raise
         warnings.warn(f"training starts anew: {checkpoint} cannot be used: {error}", RuntimeWarning, stacklevel=2)
         return Group(specs)
     return group

@@ -229,6 +229,7 @@ def test_a_killed_run_resumes_bit_identically(tmp_path, monkeypatch):
     resumed = train([whole], checkpoint, checkpoint_seconds=1e9)[0]
     assert resumed.metrics == expected.metrics
     assert resumed.history == expected.history
+    assert resumed.backward_passes == expected.backward_passes == 2 * 40
     assert resumed.timings["steps"] == 40
 
 

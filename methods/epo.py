@@ -30,8 +30,9 @@ class EPO(Preferring):
 
     else α = argmax Σ_j (G α)_j   s.t.   G α ≥ 0                 (the linear programs of the paper's Algorithm 1).
 
-    Where the first has no solution the demand on the largest product alone is kept; such steps are counted as
-    `relaxed`. Of several solutions the shortest is taken.
+    The authors' code can demand of the second also that μ does not rise; here it is taken without that demand, which it
+    calls relaxed. Both programs agree with LibMOON's copy of that code. Where the first has no solution the demand on
+    the largest product alone is kept; such steps are counted as `relaxed`. Of several solutions the shortest is taken.
 
     Scale: α sums to one. With one objective d = g_1.
     """

@@ -96,7 +96,7 @@ class RE21(BoxProblem):
 class RE37(BoxProblem):
     """A rocket injector: two temperatures and the length of the flame, as polynomials fitted to simulations.
 
-    The four coordinates are flow angle, changes of the oxygen and hydrogen areas, and tip thickness, all scaled to the
+    The four coordinates are flow angle, changes of the hydrogen and oxygen areas, and tip thickness, all scaled to the
     unit interval. No front is stated: the surfaces are not convex.
     """
 

@@ -109,6 +109,18 @@ def test_epo_s_program_is_that_of_its_paper() -> None:
     assert compared > 15
 
 
+def test_epo_descends_as_fast_as_it_can_once_balanced() -> None:
+    """max Σ_j (Gα)_j over the simplex, Gα ≥ 0."""
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        gradients, wanted = rng.standard_normal((3, 5)), rng.uniform(0.5, 2.0, 3)
+        gram = gradients @ gradients.T
+        alpha = checked_weights(started("epo", 3, preference=tuple(wanted)), step_of(gradients, 1.0 / wanted))
+        best = linprog(-gram.sum(axis=0), -gram, np.zeros(3), np.ones((1, 3)), [1.0], method="highs")
+        assert gram.sum(axis=0) @ alpha == pytest.approx(-best.fun, abs=1e-4 * np.abs(gram).max())
+        assert (gram @ alpha >= -1e-7).all()
+
+
 def test_epo_lets_no_loss_ascend_once_balanced_and_the_worst_never() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):

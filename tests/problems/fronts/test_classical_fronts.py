@@ -119,6 +119,21 @@ def test_fronts_agree_with_those_of_pymoo():
         assert apart.max() < 0.06, name
 
 
+@pytest.mark.parametrize(
+    ("name", "point", "values"),
+    [
+        ("re21", (1.5, 2.0, 1.6, 2.5), (1918.6676377627084, 0.017797799427400597)),
+        ("re21", (3.0, 1.5, 2.9, 1.1), (2184.851796030456, 0.0339514686982427)),
+        ("re37", (0.1, 0.7, 0.3, 0.9), (0.2250574, 0.601356, 0.969025)),
+        ("re37", (0.8, 0.2, 0.6, 0.4), (0.741368, 0.284372, 0.52344)),
+    ],
+)
+def test_engineering_problems_have_the_values_of_their_collection(name, point, values):
+    """As jMetalPy 1.9 evaluates them; pymoo has neither."""
+    ours = KINDS[name]().evaluate(torch.tensor([point], dtype=torch.float64), len(values))
+    assert ours[0].tolist() == pytest.approx(values, rel=1e-12)
+
+
 def test_the_injector_has_the_ideal_point_of_its_collection():
     problem = KINDS["re37"]()
     corners = torch.tensor([[0.0, 1.0, 0.59133409, 1.0], [0.92, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]])

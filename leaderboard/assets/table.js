@@ -34,6 +34,7 @@
 
   function sortable(table) {
     Array.from(table.tHead.rows[0].cells).forEach(function (head, position) {
+      if ("unsorted" in head.dataset) return;
       var button = document.createElement("button");
       button.type = "button";
       button.className = "sort";

@@ -21,6 +21,7 @@ from .directions import directions_page, directions_rows
 from .documents import PAGES, document, title_of
 from .download_page import download_page
 from .downloads import all_runs, write_results
+from .findings import DOCUMENT, PAGE, findings_page
 from .index_page import index_page
 from .markers import marker_styles
 from .output import MARKER, SiteFolder, check_place, replacing
@@ -113,7 +114,9 @@ def _write_pages(
         **{
             page: pages.render("document.html", page, title_of(name), body=document(name))
             for name, page in PAGES.items()
+            if name != DOCUMENT
         },
+        PAGE: findings_page(pages, title_of(DOCUMENT), views),
         **{f"suites/{stem_of(view.results)}.html": suite_page(pages, view, links) for view in views},
         **dict(method_pages(pages, views, overall, links, sources)),
         **dict(problem_pages(pages, views, links)),

@@ -6,7 +6,6 @@ Texts may be a stranger's. What is marked as safe here is escaped text with code
 from __future__ import annotations
 
 import inspect
-import re
 import textwrap
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,6 +23,7 @@ from mobench.errors import UserError
 from .citation import reference_bibtex
 from .commands import spelled_value
 from .formulas import ShownFormula, shown_formula
+from .pages import ticks
 
 QUESTIONS = {
     "scale-invariant direction": "Scale-invariant?",
@@ -154,8 +154,7 @@ def _block(piece: str) -> Block:
     lines = piece.split("\n")
     if all(line.startswith("    ") or not line.strip() for line in lines):
         return Block(escape(textwrap.dedent(piece)), preformatted=True)
-    text = str(escape(" ".join(line.strip() for line in lines)))
-    return Block(Markup(re.sub("`([^`]+)`", r"<code>\1</code>", text)), preformatted=False)
+    return Block(ticks(" ".join(line.strip() for line in lines)), preformatted=False)
 
 
 def spelled(value: Any) -> str:

@@ -10,7 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-PAGES = {f"{name}.md": f"{name}.html" for name in ("statistics", "metrics", "protocol", "leaderboard", "submissions")}
+NAMES = ("findings", "statistics", "metrics", "protocol", "leaderboard", "submissions")
+PAGES = {f"{name}.md": f"{name}.html" for name in NAMES}
 """Documents that are pages of the site; a link to another document is shown as its text."""
 
 BOX = '<div class="scroll" role="region" aria-label="Table {}" tabindex="0">'
@@ -19,14 +20,17 @@ BOX = '<div class="scroll" role="region" aria-label="Table {}" tabindex="0">'
 
 def document(name: str) -> Markup:
     """Return a document as markup, without its title, which the page shows; raw HTML in it stays inert."""
-    text = (resources.files("mobench.docs") / name).read_text(encoding="utf-8")
-    return rendered(text)
+    return rendered(text_of(name))
+
+
+def text_of(name: str) -> str:
+    """Return a document as it is written."""
+    return (resources.files("mobench.docs") / name).read_text(encoding="utf-8")
 
 
 def title_of(name: str) -> str:
     """Return the first heading of a document."""
-    text = (resources.files("mobench.docs") / name).read_text(encoding="utf-8")
-    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    found = re.search(r"^# (.+)$", text_of(name), re.MULTILINE)
     return found[1].strip() if found else name.removesuffix(".md")
 
 

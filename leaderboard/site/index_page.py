@@ -10,16 +10,19 @@ from mobench.scoring.provenance import Provenance
 
 from .contender_links import ContenderLink
 from .directions import FEW, GRID, Row, few_rows
+from .findings import ON_THE_FRONT, PAGE, shown_findings
 from .names import file_stem
 from .opening_picture import opening_picture
 from .output import SiteFolder
 from .pages import Link, Pages
-from .pictures import draw_ranking, write_pictures
+from .pictures import Shown, draw_ranking, write_pictures
 from .ranking import Ranking
 from .reading import stem_of
 from .speed import Speed
 from .suite_view import SuiteView, shipped_facts
 
+LOW = 520
+"""Pictures higher than this have many rows of panels."""
 LEAD = (
     "Optimizers that combine the gradients of several objectives, on the same problems with the same starts, data and "
     "budgets. Every number opens to its seeds, its sweep and the command that repeats it."
@@ -46,6 +49,8 @@ def index_page(
         lead=LEAD,
         opening=opening_picture(folder),
         ranking=overall and {"parts": list(_rankings(overall, views)), "pictures": drawn},
+        findings=shown_findings(views)[1][:ON_THE_FRONT],
+        findings_href=PAGE,
         rows=few_rows(arrows),
         script=FEW,
         grid=GRID,
@@ -82,8 +87,14 @@ def _card(view: SuiteView) -> dict[str, object]:
         "planned": view.results.planned,
         "failed": view.results.failed,
         "about": suite.about.strip(),
-        "picture": view.pictures[0] if view.pictures else None,
+        "picture": _preview(view.pictures),
     }
+
+
+def _preview(pictures: Sequence[Shown]) -> Shown | None:
+    """Return the first picture that can be seen when it is small: one that is wide and not of many panels."""
+    seen = (picture for picture in pictures if picture.width / picture.height >= 1.2 and picture.height <= LOW)
+    return next(seen, pictures[0] if pictures else None)
 
 
 def _name(id_: str) -> str:

@@ -25,7 +25,7 @@ SCENES = (("They agree", 50, 1.0), ("They conflict, one is longer", 130, 1.7), (
 """A title, the angle between the gradients in degrees, and the second gradient's length; the first has length 1."""
 GRADIENTS = ("g₁", "g₂")
 ABOUT = (
-    "Two losses give two gradients (black). Each method makes one step of them (coloured; all drawn at one length). "
+    "Two losses give two gradients, g₁ and g₂. Each method makes one step of them (coloured; all drawn at one length). "
     "Which one serves you? That is measured here."
 )
 _REACH = 1.25
@@ -62,7 +62,7 @@ def _drawn(frame: pd.DataFrame) -> Figure:
 
     known = {name: methods()[name] for name in frame["arrow"].unique() if name not in GRADIENTS}
     looks = method_styles(known)
-    figure = Figure(figsize=(10.5, 3.6), layout="constrained")
+    figure = Figure(figsize=(10.5, 3.1), layout="constrained")
     for axes, (title, arrows) in zip(figure.subplots(1, len(SCENES)), frame.groupby("scene", sort=False), strict=True):
         tips = arrows.set_index("arrow")[["x", "y"]]
         longest = float(np.linalg.norm(tips.loc[list(GRADIENTS)], axis=1).max())
@@ -74,7 +74,7 @@ def _drawn(frame: pd.DataFrame) -> Figure:
             else:
                 _arrow(axes, tip, looks[name].color, 1.6)
                 axes.plot(*tip, looks[name].marker, color=looks[name].color, markersize=7)
-        axes.set(title=title, xlim=(-1.55, 1.55), ylim=(-0.45, 1.45), aspect="equal", xticks=[], yticks=[])
+        axes.set(title=title, xlim=(-1.55, 1.55), ylim=(-0.25, 1.4), aspect="equal", xticks=[], yticks=[])
         for side in axes.spines.values():
             side.set_visible(False)
     shown = [Line2D([], [], color=looks[name].color, marker=looks[name].marker) for name in known]

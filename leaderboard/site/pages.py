@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from .contents import with_contents
 from .names import file_stem
@@ -31,10 +33,16 @@ class Link:
 
 NAVIGATION = (
     Link("index.html", "Leaderboard"),
+    Link("findings.html", "What it shows"),
     Link("directions.html", "Directions"),
     Link("downloads.html", "Downloads"),
     Link("statistics.html", "Statistics"),
 )
+
+
+def ticks(text: str) -> Markup:
+    """Return a text, escaped, with words in ticks as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 class Pages:
@@ -48,7 +56,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters["stem"] = file_stem
+        self._environment.filters |= {"stem": file_stem, "ticks": ticks}
         self.built, self.commit = built, commit
         self._site = {
             "title": title,

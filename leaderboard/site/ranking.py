@@ -16,9 +16,12 @@ from mobench.scoring.standings import Standings, standings
 from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
+from .markers import mark_class
 
 NOT_REPEATED = "Only results that were repeated here are ranked. Sent in, and not ranked:"
 
+BAR = 150
+"""The width of a ranking's bars in pixels."""
 _COUNTS = ("wins", "losses", "ties", "contests", "failed_contests")
 
 
@@ -34,6 +37,8 @@ class RankRow:
     rank: str
     rank_value: str
     interval: str
+    bar: Markup
+    """Mean rank and interval as a picture."""
     wins: int
     losses: int
     ties: int
@@ -92,6 +97,7 @@ def rank(results: Sequence[SuiteResults], links: Mapping[str, ContenderLink]) ->
                 rank=f"{line['mean_rank']:.2f}" if ranked else "not ranked",
                 rank_value=repr(float(line["mean_rank"])) if ranked else "",
                 interval=_interval(line["low"], line["high"]) if ranked else "",
+                bar=_bar(line, len(found.ranked.contenders), link.method) if ranked else Markup(),
                 **{name: int(line[name]) for name in _COUNTS},
                 runs=runs[link.name][0],
                 failed=runs[link.name][1],
@@ -114,6 +120,21 @@ def _counts(results: Iterable[SuiteResults]) -> dict[str, tuple[int, int]]:
 
 def _interval(low: float, high: float) -> str:
     return "" if math.isnan(low) else f"[{low:.2f}, {high:.2f}]"
+
+
+def _bar(line: Mapping[Any, Any], last: int, method: str) -> Markup:
+    """Return a line from rank 1 to the last one, with the mean rank and its interval on it."""
+
+    def place(rank: float) -> float:
+        return 4 + (BAR - 8) * (rank - 1) / max(1, last - 1)
+
+    middle = place(float(line["mean_rank"]))
+    ends = [middle if math.isnan(line[end]) else place(float(line[end])) for end in ("low", "high")]
+    return Markup(
+        '<svg class="range {}" width="{}" height="14" viewBox="0 0 {} 14" aria-hidden="true" focusable="false">'
+        '<path class="axis" d="M4 7H{}"/><path class="span" d="M{:.1f} 7H{:.1f}"/>'
+        '<circle cx="{:.1f}" cy="7" r="4"/></svg>'
+    ).format(mark_class(method), BAR, BAR, BAR - 4, *ends, middle)
 
 
 def _caption(found: Standings) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, number, spelled_number
+from mobench.scoring.selection import FEWEST_SEEDS
 from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
@@ -244,7 +245,9 @@ def _notes(numbers: SuiteNumbers, positions: Sequence[int]) -> list[str]:
     if any(entry.spread[1] is not None for entry in numbers.entries.values() if not entry.failed):
         notes += [INTERVALS, MARKED.replace("Bold", "Shaded")]
     else:
-        notes.append("Shaded: the best. One seed says nothing about noise.")
+        notes.append(
+            f"No best is marked: one seed says nothing about noise, and it takes {FEWEST_SEEDS} to tell methods apart."
+        )
     sources = dict.fromkeys(entry.source for entry in numbers.entries.values() if entry.source)
     remarks = dict.fromkeys(entry.note for entry in numbers.entries.values() if entry.note)
     return [*notes, *(f"Published: {text}" for text in (*sources, *remarks))]

@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from mobench.errors import UserError
 from mobench.store.record import Environment, RunRecord
@@ -42,7 +42,9 @@ _GZIP = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 """gzip's first bytes without name, time or system."""
 _CHUNK = 2**18
 AnyHeader = BundleHeader | ReferenceHeader
-_HEADER: TypeAdapter[AnyHeader] = TypeAdapter(Annotated[AnyHeader, Field(discriminator="kind")])
+_HEADER: TypeAdapter[AnyHeader] = TypeAdapter(BundleHeader)
+_REFERENCE: TypeAdapter[AnyHeader] = TypeAdapter(ReferenceHeader)
+_IS_REFERENCE = b'"kind":"mobench-reference"'
 _RUN = TypeAdapter(RunLine)
 LineT = TypeVar("LineT")
 
@@ -107,7 +109,8 @@ def pack(text: bytes) -> bytes:
 
 def _parse(name: str, packed: bytes) -> Bundle:
     lines = _unpacked_lines(packed)
-    header = _read_line(_HEADER, HEADER, next(lines, b""))
+    first = next(lines, b"")
+    header = _read_line(_REFERENCE if _IS_REFERENCE in first else _HEADER, HEADER, first)
     if header.checksum != _checksum(header):
         raise RefusedError(HEADER, "its checksum does not fit: it was altered after it was written")
     reference = isinstance(header, ReferenceHeader)

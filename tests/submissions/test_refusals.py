@@ -124,7 +124,7 @@ HEADERS = {
     "a deep definition": (change(["suites", 0, "definition", "x"], eval("[" * 40 + "]" * 40)), "nested deeper"),
     "a huge number in the definition": (change(["suites", 0, "definition", "x"], 2**60), "within"),
     "a long text about the hardware": (change(["environments", 0, "hardware", "cpu"], "x" * 201), "201 characters"),
-    "more entries than allowed": (change(["sources"], {str(i): 1 for i in range(20)}), "20 entries; the limit is 16"),
+    "more entries than allowed": (change(["sources"], {str(i): 1 for i in range(70)}), "70 entries; the limit is 64"),
     "a configuration twice": (change(["suites", 0, "sweeps", "unit-sum"], [{"a": 1}, {"a": 1}]), "twice"),
     "an empty sweep": (change(["suites", 0, "sweeps", "unit-sum"], []), "sweep"),
     "a shipped name": (change(["methods", 0, "name"], "pcd"), "shipped method pcd"),

@@ -46,7 +46,7 @@ PENALTIES = {
     "distillation": ("distillation", "group-lasso"),
 }
 """The sets of secondary objectives."""
-STACKED = ("group-lasso", "l1-nuclear")
+STACKED = ("group-lasso", "l1-nuclear", "quantisation")
 """Those of them that have a form for several networks at once."""
 BELONGS = {
     "bits": "quantisation",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +13,17 @@ from mobench.core.stacked_network import StackedNetwork
 from mobench.core.task_stack import StackedParameters, TaskStack
 
 from .data.images import Batch
-from .stacked_penalties import StackedGroupLasso, StackedL1, StackedNuclear, StackedPenalty
+from .stacked_penalties import (
+    StackedGroupLasso,
+    StackedL1,
+    StackedNuclear,
+    StackedPenalty,
+    StackedQuantisation,
+    Weights,
+)
 from .task import CompressionTask
 
-KINDS: dict[str, type[StackedPenalty]] = {
+KINDS: dict[str, Callable[[Tensor, Weights, float], StackedPenalty]] = {
     "group-lasso": StackedGroupLasso,
     "l1": StackedL1,
     "nuclear": StackedNuclear,
@@ -34,8 +42,10 @@ class CompressionStack(TaskStack):
         self.network = StackedNetwork([task.model for task in tasks], dict(zip(names, layers, strict=True)))
         positions = {id(parameter): index for index, parameter in enumerate(first.parameters)}
         weights = {positions[id(weight)]: weight.detach() for weight in first.penalised}
-        kinds = [KINDS[name] for name in self.problem.objectives()[1:]]
-        self.penalties = [kind(parameters.matrix, weights, self.problem.scale) for kind in kinds]
+        kinds = KINDS | {"quantisation": partial(StackedQuantisation, bits=self.problem.bits)}
+        self.penalties = [
+            kinds[name](parameters.matrix, weights, self.problem.scale) for name in self.problem.objectives()[1:]
+        ]
         self._loss: Tensor | None = None
         self._targets: tuple[Tensor, list[Tensor]] | None = None
 

@@ -150,3 +150,47 @@ class StackedNuclear(StackedPenalty):
             softened = torch.empty_like(view)
             factor.write(view, softened)
             view.copy_(torch.where(thresholds[:, None, None] > 0, softened, view))
+
+
+class StackedQuantisation(StackedPenalty):
+    """s·Σ_ℓ ‖W_ℓ − Q(W_ℓ)‖² / ‖W_ℓ‖² of every member, see `Quantisation`."""
+
+    def __init__(self, theta: Tensor, weights: Weights, scale: float, *, bits: int) -> None:
+        super().__init__(theta, weights, scale)
+        self.levels = 2 ** (bits - 1) - 1
+
+    def _views(self, weights: Weights) -> list[Tensor]:
+        return [self.all_members(vector) for index in weights for _, (vector,) in vectors([index], weights)]
+
+    def read(self) -> Tensor:
+        self._layers = [_Rounded(view, self.levels) for view in self.views]
+        return torch.stack([layer.relative_error for layer in self._layers]).sum(0) * self.scale
+
+    def _write(self, number: int, target: Tensor) -> None:
+        torch.mul(self._layers[number].slope(), self.scale, out=target)
+
+    def shrink(self, thresholds: Tensor) -> None:
+        raise NotImplementedError("the quantisation error has no proximal map")
+
+
+class _Rounded:
+    """A layer of all members (B×n) beside the nearest points of its grids."""
+
+    def __init__(self, weights: Tensor, levels: int) -> None:
+        self._weights, self._levels = weights, levels
+        largest, self._largest = weights.abs().max(1, keepdim=True)
+        step = largest / levels
+        self._places = (weights / step).round_().masked_fill_(step == 0, 0.0)
+        self._off = weights - step * self._places
+        self._size = weights.double().square().sum(1, keepdim=True)
+        share = self._off.double().square().sum(1, keepdim=True) / self._size
+        self._share = share.masked_fill_(self._size == 0, 0.0)
+        self.relative_error = self._share[:, 0]
+
+    def slope(self) -> Tensor:
+        """Return the gradient of the relative errors."""
+        weights, dtype = self._weights, self._weights.dtype
+        through_step = -(self._off * self._places).sum(1, keepdim=True) / self._levels
+        at_largest = weights.gather(1, self._largest).sign_() * through_step
+        slope = self._off.scatter(1, self._largest, at_largest).sub_(self._share.to(dtype) * weights)
+        return slope.mul_((2.0 / self._size).to(dtype)).masked_fill_(self._size == 0, 0.0)

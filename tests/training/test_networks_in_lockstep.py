@@ -73,7 +73,8 @@ Named = str | tuple[str, dict[str, object]]
 def runs(
     methods: Sequence[Named], penalty: str = "group-lasso", seeds: Sequence[int] = (0,), **given: object
 ) -> list[RunSpec]:
-    problem = find_problem("compression")(**{"penalty": penalty, "prox": 0.01, **given})
+    prox = 0.0 if penalty == "quantisation" else 0.01  # its error has no proximal map
+    problem = find_problem("compression")(**{"penalty": penalty, "prox": prox, **given})
     training = Training(steps=STEPS, lr=0.05, schedule="cosine").configuration()
     named = [(name, {}) if isinstance(name, str) else name for name in methods]
     return [
@@ -100,10 +101,11 @@ def assert_same(one: Group, number: int, other: Group, place: int) -> None:
     assert all(torch.equal(tensor, tensors[name]) for name, tensor in one.workload.artifact(number).items())
 
 
-@pytest.mark.parametrize("penalty", ["group-lasso", "l1-nuclear"])
+@pytest.mark.parametrize("penalty", ["group-lasso", "l1-nuclear", "quantisation"])
 def test_a_run_has_the_same_bits_alone_and_in_company(penalty: str) -> None:
     """Losses only, Gram matrices, directions, held-out data and `observe`, with and without a proximal step."""
-    named = ["plain", ("pcd", {"tau": 0.1}), "ws", "famo", "proximal", "first-row-of-a-stack", "pcgrad"]
+    shrinks = "mgda" if penalty == "quantisation" else "proximal"
+    named = ["plain", ("pcd", {"tau": 0.1}), "ws", "famo", shrinks, "first-row-of-a-stack", "pcgrad"]
     specs = runs(named, penalty, (1, 2))
     together = trained(specs)
     assert [member.error for member in together.members if member.error] == []
@@ -114,7 +116,7 @@ def test_a_run_has_the_same_bits_alone_and_in_company(penalty: str) -> None:
     assert together.outcome(together.members[13]).metrics == train([specs[13]])[0].metrics
 
 
-@pytest.mark.parametrize("penalty", ["group-lasso", "l1-nuclear"])
+@pytest.mark.parametrize("penalty", ["group-lasso", "l1-nuclear", "quantisation"])
 def test_steps_are_those_of_the_network_by_itself(penalty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the same run through autograd and `GradientRows`: equal up to rounding over the first steps."""
     (spec,) = runs([("pcd", {"tau": 0.3})], penalty)

@@ -15,6 +15,7 @@ from mobench.planning.suite import load_suite
 from mobench.problems.compression.distillation import distillation_loss
 from mobench.problems.compression.metrics import BITS
 from mobench.problems.compression.quantisation import Quantisation, quantise
+from mobench.problems.compression.stacked_penalties import StackedQuantisation
 from mobench.problems.compression.task import CompressionTask
 from tests.problems.compression.runs import few_steps, one_thread, spec, trained
 
@@ -122,3 +123,26 @@ def test_a_run_with_a_teacher_goes_on_from_a_checkpoint() -> None:
         fresh.load_state_dict(state)
         assert [float(loss) for loss in fresh.losses_after(batch)] == before
     assert trained(spec(penalty="distillation", teacher_epochs=1, training=few_steps(2))).status == "done"
+
+
+@pytest.mark.parametrize("bits", [2, 4])
+def test_several_networks_at_once_have_the_errors_and_slopes_of_each(bits: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    theta = torch.randn(4, 80, generator=generator, dtype=torch.float64)
+    theta[2, :48] = 0.0  # a layer of zeros
+    theta[3, 50] = torch.nan
+    shapes = {0: (slice(0, 48), (4, 3, 2, 2)), 1: (slice(48, 80), (8, 4, 1, 1))}
+
+    def layers(row: torch.Tensor) -> dict[int, torch.Tensor]:
+        return {index: row[part].view(shape) for index, (part, shape) in shapes.items()}
+
+    stacked = StackedQuantisation(theta, layers(theta[0]), 3.0, bits=bits)
+    values, slopes = stacked.read(), torch.zeros_like(theta)
+    stacked.write(slopes)
+    for value, slope, row in zip(values[:3], slopes[:3], theta[:3], strict=True):
+        alone = Quantisation(list(layers(row).values()), (0, 1), 3.0, bits=bits)
+        alone.update()
+        assert float(value) == pytest.approx(alone.evaluate(), rel=1e-12)
+        for index, wanted in layers(slope).items():
+            torch.testing.assert_close(wanted, alone.gradient(index), rtol=1e-10, atol=1e-12)
+    assert values.isnan().tolist() == [False, False, False, True]

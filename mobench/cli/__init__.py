@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("mobench: interrupted", file=sys.stderr, flush=True)
             os._exit(130)
         if isinstance(error, OSError) and error.errno in UNUSABLE:
-            print(f"mobench: {error.filename}: {error.strerror}", file=sys.stderr)
+            print(f"mobench: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
             return 2
         raise
 

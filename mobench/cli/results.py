@@ -146,24 +146,31 @@ def _print_failed(table: pd.DataFrame) -> int:
 
 
 def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:
+    from mobench.store.atomic import replacing
+
+    if out is None:
+        _put(table, format_, None)
+        return 0
+    try:
+        with replacing(Path(out)) as file:
+            _put(table, format_, file)
+    except OSError as error:
+        raise UserError(f"out={out} cannot be written: {error.strerror or error}") from error
+    return 0
+
+
+def _put(table: pd.DataFrame, format_: str, out: Path | None) -> None:
     import orjson
 
     from mobench.reporting.spreadsheet import write_csv
 
-    try:
-        if format_ == "parquet":
-            table.to_parquet(out, index=False)
-        elif format_ == "csv":
-            write_csv(table, Path(out) if out else sys.stdout)
-        elif format_ == "json":
+    if format_ == "parquet":
+        table.to_parquet(out, index=False)
+    elif format_ == "csv":
+        write_csv(table, out or sys.stdout)
+    else:
+        content = table.to_string(index=False, max_colwidth=40)
+        if format_ == "json":
             option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
-            _put(orjson.dumps(table.to_dict("records"), option=option).decode(), out)
-        else:
-            _put(table.to_string(index=False, max_colwidth=40), out)
-    except OSError as error:
-        raise UserError(f"out={out} cannot be written: {error}") from error
-    return 0
-
-
-def _put(content: str, out: str | None) -> None:
-    print(content) if out is None else Path(out).write_text(content, encoding="utf-8")
+            content = orjson.dumps(table.to_dict("records"), option=option).decode()
+        print(content) if out is None else out.write_text(content, encoding="utf-8")

@@ -29,6 +29,21 @@ def write_atomically(path: Path, content: bytes, *, sync: bool) -> None:
         temporary.replace(path)
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Provide a file to write that takes the place of `path` when it is whole; what is no file is written directly."""
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()
+    temporary = path.with_name(f".{process_name()}.{secrets.token_hex(4)}.{path.name}")  # formats follow the ending
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_once(path: Path, content: bytes, *, sync: bool) -> bool:
     """Write `path` unless it exists; False if it does. Of several processes exactly one succeeds."""
     with _temporary(path, content, sync=sync) as temporary:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,33 @@ def test_a_disk_that_cannot_be_written_is_named(disk: Path, capsys: pytest.Captu
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "Read-only file system" in said and str(disk) in said
     assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet", "table"])
+def test_a_table_that_does_not_fit_on_the_disk_leaves_the_one_before(
+    disk: Path, format_: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, out = disk.parent / "out", disk / "all"
+    assert main(["run", f"suite={disk.parent / 'tiny.yaml'}", f"results={root}", "--quiet", "jobs=0"]) == 0
+    words = ["results", f"results={root}", f"format={format_}"]
+    assert main([*words, f"out={out}"]) == 0
+    whole = out.read_bytes()
+    assert whole
+    capsys.readouterr()
+    with suppress(OSError), (disk / "fill").open("wb", buffering=0) as fill:
+        while True:
+            fill.write(bytes(1024))
+    assert main([*words, f"out={out}"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"out={out} cannot be written" in said and "No space left on device" in said
+    assert out.read_bytes() == whole and {path.name for path in disk.iterdir()} == {"all", "fill"}
+
+
+def test_an_output_that_is_full_is_one_line(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = mobench("list", "methods", cwd=tmp_path, env=marked(tmp_path), stdout=full, stderr=subprocess.PIPE)
+        said = process.communicate(timeout=PATIENCE)[1].decode()
+    assert (process.returncode, said) == (2, "mobench: the output: No space left on device\n")
 
 
 @pytest.mark.parametrize("part", ["", "leases"])

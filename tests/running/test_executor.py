@@ -121,6 +121,14 @@ def test_a_run_that_was_too_slow_goes_on_from_its_checkpoint_when_tried_again(st
     assert not store.checkpoint(slow.id).exists()
 
 
+def test_a_worker_that_is_killed_from_outside_goes_on_from_its_checkpoint(store: Store) -> None:
+    events: list[Event] = []
+    killed = spec(0, "checkpoint", then="killed")
+    tally = execute([[killed]], store, jobs=WORKERS, train=trainers.train, on_event=events.append)
+    assert (tally.done, tally.failed) == (1, 0) and outcomes(store)[0].metrics["resumed"] == 1.0
+    assert [event.again for event in events if isinstance(event, Split)] == [True]
+
+
 def test_a_retry_that_crashes_is_not_taken_for_finished(store: Store) -> None:
     dying = spec(0, "exit", code=7)
     for _ in range(2):

@@ -63,6 +63,8 @@ def _act(run: RunSpec, checkpoint: Path | None) -> Outcome:
         checkpoint.write_text("state")
         if settings.get("then") == "hang" and not resumed:
             time.sleep(60)
+        if settings.get("then") == "killed" and not resumed:
+            os.kill(os.getpid(), signal.SIGKILL)
         if settings.get("then") == "die":
             os._exit(9)
         return outcome(run, resumed=float(resumed))

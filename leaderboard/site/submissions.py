@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mobench.core.spec import RunSpec
 from mobench.scoring.sent_in import SentIn
@@ -177,6 +178,15 @@ class WithSubmissions:
             taken.add(_method(record.spec))
             yield record
         yield from self._fresh(taken)
+
+    def histories(self, ids: Collection[str]) -> Iterator[tuple[str, Mapping[str, list[Any]]]]:
+        own = set()
+        for id_, history in self.own.histories(ids):
+            own.add(id_)
+            yield id_, history
+        for record in (record for part in self.parts for record in part.records):
+            if record.id in ids and record.id not in own:
+                yield record.id, record.outcome.history
 
     def columns(self) -> RunColumns:
         own = self.own.columns()

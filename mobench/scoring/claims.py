@@ -16,7 +16,7 @@ import pandas as pd
 
 from mobench.planning.expression import Expression
 from mobench.planning.suite_parts import STEP_COLUMNS, ClaimEntry
-from mobench.scoring.query import has_column, select
+from mobench.scoring.query import Query, has_column
 from mobench.store.record import RunRecord
 
 Records = Callable[[], Iterable[RunRecord]]
@@ -57,20 +57,22 @@ class ClaimResult:
         return None if not self.cases else self.violated == 0
 
 
-def judge(claims: Iterable[ClaimEntry], table: pd.DataFrame, records: Records) -> list[ClaimResult]:
+def judge(claims: Iterable[ClaimEntry], query: Query, records: Records) -> list[ClaimResult]:
     """Return what the results say to every claim."""
-    return [_judged(claim, table, records) for claim in claims]
+    return [_judged(claim, query, records) for claim in claims]
 
 
-def _judged(claim: ClaimEntry, table: pd.DataFrame, records: Records) -> ClaimResult:
+def _judged(claim: ClaimEntry, query: Query, records: Records) -> ClaimResult:
     measured, bound = Expression(claim.measured), Expression(str(claim.bound))
     read = {*measured.columns, *bound.columns}
-    rows = select(table, claim.where) if len(table) else table
-    if claim.each == "step":
-        rows = _steps(rows, records)
+    each_step = claim.each == "step"
+    table = query.table
+    rows = query.select(claim.where, None if each_step else read) if len(table) else table
+    if each_step:
+        rows = table = _steps(rows, records)
     columns: dict[str, list[Any]] = {}
     for name in read:
-        there = len(rows) and (name in rows or (name not in STEP_COLUMNS and has_column(rows, name)))
+        there = len(rows) and (name in rows or (name not in STEP_COLUMNS and has_column(table, name)))
         columns[name] = rows[name].tolist() if there else [None] * len(rows)
     left, right = (np.broadcast_to(side.of(columns), len(rows)) for side in (measured, bound))
     with np.errstate(invalid="ignore"):

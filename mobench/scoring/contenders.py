@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mobench.core.method import Method
 from mobench.core.registry import methods
@@ -27,12 +29,17 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
         return table
     settings = [setting.removeprefix("method.") for setting in split if setting in table]
     labels = instance_labels(table)
+    numbers, instances = pd.factorize(table["instance"])
+    names = np.array([labels[instance] for instance in instances], dtype=object)
     named = table.assign(
         contender=pd.Series(_contenders(table, settings), table.index, dtype=object),
-        instance_label=table["instance"].map(labels),
+        instance_label=pd.Series(names[numbers], table.index, dtype=object),
     )
-    places = {instance: place for place, instance in enumerate(labels)}
-    return named.sort_values("instance", key=lambda column: column.map(places), kind="stable", ignore_index=True)
+    place = {instance: place for place, instance in enumerate(labels)}
+    places = np.array([place[instance] for instance in instances])[numbers]
+    if (np.diff(places) >= 0).all():  # a copy of many runs takes long
+        return named.reset_index(drop=True)
+    return named.take(np.argsort(places, kind="stable")).reset_index(drop=True)
 
 
 def instance_labels(table: pd.DataFrame) -> dict[str, str]:
@@ -83,13 +90,14 @@ def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callabl
     return f"{name}: {', '.join(parts)}" if parts else name
 
 
-def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> list[str]:
-    """Return the contender of every run; runs of one method and configuration share it."""
-    keys = ["method", "configuration"]
-    rows = table.drop_duplicates(keys)[[*keys, *(f"method.{name}" for name in settings)]].to_dict("records")
+def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> NDArray[np.object_]:
+    """Return the contender of every run; runs of one configuration, which has one method, share it."""
+    numbers, _ = pd.factorize(table["configuration"])
+    firsts = table.loc[~table["configuration"].duplicated(), ["method", *(f"method.{name}" for name in settings)]]
     known = methods()
-    found = {(row["method"], row["configuration"]): _contender(row, settings, known) for row in rows}
-    return [found[key] for key in zip(table["method"], table["configuration"], strict=True)]
+    names = [_contender(row, settings, known) for row in firsts.to_dict("records")]
+    found: NDArray[np.object_] = np.array(names, dtype=object)[numbers]
+    return found
 
 
 def _contender(row: dict[Any, Any], settings: Sequence[str], known: Mapping[str, type[Method]]) -> str:

@@ -25,7 +25,7 @@ import pandas as pd
 
 from mobench.core.metric import Direction
 from mobench.scoring.hypervolumes import BySeed
-from mobench.scoring.selection import Criterion, choose
+from mobench.scoring.selection import Criterion, choose, selection_columns
 
 if TYPE_CHECKING:
     from mobench.scoring.suite_results import SuiteResults
@@ -70,7 +70,8 @@ def contests(results: SuiteResults) -> list[Contest]:
         if headline is None:
             continue
         metric, best, criterion = headline
-        groups = {str(name): part[part["seed"].isin(seeds)] for name, part in members.groupby("contender")}
+        read = members.loc[members["seed"].isin(seeds), selection_columns(members, criterion, "contender")]
+        groups = {str(name): part for name, part in read.groupby("contender")}
         values: dict[str, Mapping[int, float]]
         if criterion is None:
             values = {name: _reached(results.volumes[str(instance)][name], part) for name, part in groups.items()}

@@ -68,8 +68,8 @@ class Front:
         bounds = self.declared.bounds
         if self.validation is not None:
             seen, kept = self.validation.reshape(-1, axes), np.zeros(len(points), dtype=np.bool_)
-            for place in np.unique(sets):
-                members = np.flatnonzero(sets == place)
+            order = np.argsort(sets, kind="stable")
+            for members in np.split(order, np.flatnonzero(np.diff(sets[order])) + 1) if len(order) else ():
                 kept[members] = worth_keeping(seen[members], bounds.reference)
             points, sets = points[kept], sets[kept]
         return hypervolumes(points, sets, count, bounds.ideal, bounds.reference)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from mobench.planning.published_file import Table, read_published
 from mobench.planning.suite_parts import PublishedEntry
-from mobench.scoring.query import aggregate, select
+from mobench.scoring.query import aggregate
 
 if TYPE_CHECKING:
     from mobench.scoring.suite_results import SuiteResults
@@ -48,7 +48,7 @@ def compare(results: SuiteResults) -> list[Comparison]:
 def _comparison(row: PublishedEntry, results: SuiteResults) -> Comparison:
     table = results.table
     needed = [name for name in (row.value, row.per, row.by, "contender") if name]
-    rows = select(table, row.where, needed) if len(table) else table
+    rows = results.query.select(row.where, needed) if len(table) else table
     if row.value.startswith(VOLUME):
         values = _times_the_best_other(results, row.value.removeprefix(VOLUME), rows)
     else:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mobench.core.registry import methods, problems
 from mobench.core.settings import Configurable
@@ -27,25 +28,48 @@ AGGREGATES: dict[str, Callable[[Any], float]] = {
 """How many numbers become one."""
 
 
+class Query:
+    """Selections from one table. What several of them ask of a column is computed once."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self.table = table
+        self._columns: dict[str, tuple[NDArray[np.int64], list[Any]] | None] = {}
+
+    def select(self, where: Mapping[str, Any], columns: Iterable[str] | None = None) -> pd.DataFrame:
+        """Return the finished rows whose columns have the given values; a list means any of them.
+
+        With `columns` only those of them that the table has are returned: a row of many columns takes long to copy.
+        """
+        table = self.table
+        view = table if columns is None else table[[name for name in dict.fromkeys(columns) if name in table]]
+        kept = self._matches("status", "done")
+        for column, wanted in where.items():
+            if not has_column(table, column):
+                return view.iloc[:0]
+            options = wanted if isinstance(wanted, list) else [wanted]
+            kept = kept & np.logical_or.reduce([self._matches(column, option) for option in options])
+        return rows_where(view, kept)
+
+    def _matches(self, column: str, wanted: Any) -> NDArray[np.bool_]:
+        """Say of every value whether it is the wanted one; each different value is compared once."""
+        if column not in self._columns:
+            try:
+                numbers, different = pd.factorize(self.table[column], use_na_sentinel=False)
+                self._columns[column] = numbers, list(different)
+            except TypeError:  # lists have no hash
+                self._columns[column] = None
+        known = self._columns[column]
+        if known is None:
+            return np.array([_equal(value, wanted) for value in self.table[column]], dtype=bool)
+        return np.array([_equal(value, wanted) for value in known[1]], dtype=bool)[known[0]]
+
+
 def select(table: pd.DataFrame, where: Mapping[str, Any], columns: Iterable[str] | None = None) -> pd.DataFrame:
-    """Return the finished rows whose columns have the given values; a list means any of them.
-
-    With `columns` only those of them that the table has are returned: a row of many columns takes long to copy.
-    """
-    kept = table["status"] == "done"
-    view = table if columns is None else table[[name for name in dict.fromkeys(columns) if name in table]]
-    for column, wanted in where.items():
-        if not has_column(table, column):
-            return view.iloc[:0]
-        options = wanted if isinstance(wanted, list) else [wanted]
-        matches = pd.Series(False, index=table.index)
-        for option in options:
-            matches |= _matches(table[column], option)
-        kept &= matches
-    return rows_where(view, kept)
+    """Return `Query.select` of a table of which nothing else is asked."""
+    return Query(table).select(where, columns)
 
 
-def rows_where(table: pd.DataFrame, kept: pd.Series[bool]) -> pd.DataFrame:
+def rows_where(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
     """Return the rows that are marked; where all are, without a copy of their values."""
     return table.copy(deep=False) if kept.all() else table[kept]
 
@@ -67,15 +91,6 @@ def aggregate(rows: pd.DataFrame, column: str, over: str, by: str | None = None)
     return [AGGREGATES[over](group[column].dropna()) for group in groups if len(group)]
 
 
-def _matches(values: pd.Series[Any], wanted: Any) -> Any:
-    """Say of every value whether it is the wanted one; each different value is compared once."""
-    try:
-        numbers, different = pd.factorize(values, use_na_sentinel=False)
-    except TypeError:  # lists have no hash
-        return values.map(lambda value: _equal(value, wanted))
-    return np.array([_equal(value, wanted) for value in different], dtype=bool)[numbers]
-
-
 def _equal(value: Any, wanted: Any) -> bool:
     numbers = (int, float, np.integer, np.floating)
     if isinstance(value, numbers) and isinstance(wanted, numbers):
@@ -83,10 +98,11 @@ def _equal(value: Any, wanted: Any) -> bool:
     return bool(value == wanted)
 
 
-def suite_tables(suite: Suite, table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+def suite_tables(suite: Suite, query: Query) -> list[tuple[str, pd.DataFrame]]:
     """Return title and pivoted numbers of every table of the suite that these runs can fill."""
-    fitting = [entry for entry in suite.tables if {entry.value, entry.rows, entry.columns} <= set(table.columns)]
-    pivoted = [(entry.title, _pivot(entry, table)) for entry in fitting]
+    columns = set(query.table.columns)
+    fitting = [entry for entry in suite.tables if {entry.value, entry.rows, entry.columns} <= columns]
+    pivoted = [(entry.title, _pivot(entry, query)) for entry in fitting]
     return [(title, numbers) for title, numbers in pivoted if len(numbers)]
 
 
@@ -99,8 +115,8 @@ def _lists_as_text(values: pd.Series[Any]) -> pd.Series[Any]:
     return values
 
 
-def _pivot(entry: TableEntry, table: pd.DataFrame) -> pd.DataFrame:
-    rows = select(table, entry.where, [entry.rows, entry.columns, entry.value])
+def _pivot(entry: TableEntry, query: Query) -> pd.DataFrame:
+    rows = query.select(entry.where, [entry.rows, entry.columns, entry.value])
     shown = {name: _lists_as_text(rows[name]) for name in (entry.rows, entry.columns)}
     grouped = rows.assign(**shown).groupby([entry.rows, entry.columns])[entry.value]
     pivoted: pd.DataFrame = grouped.agg(AGGREGATES[entry.over]).unstack()

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from mobench.core.registry import methods, problems
 from mobench.core.settings import Configurable
 from mobench.core.spec import RunSpec, hash_of
+from mobench.scoring.contenders import instance_labels
 from mobench.store.columns import DIAGNOSTIC, METRIC, TIMING, TOTAL, RunColumns
 from mobench.store.record import RunRecord
 
 DONE = "done"
 
 
-def results_table(given: RunColumns | Iterable[RunRecord]) -> pd.DataFrame:
-    """Return one row per run, failed runs too.
+def results_table(given: RunColumns | Iterable[RunRecord], *, by_instance: bool = False) -> pd.DataFrame:
+    """Return one row per run, failed runs too, by problem, method, seed and id; `by_instance`: by instance before that.
 
     Columns: `id`, `problem`, `method`, `seed`, `status`; `problem.<setting>`, `method.<setting>` and
     `training.<setting>`; `configuration` (equal for runs that differ in the seed alone) and `instance`
@@ -35,21 +36,25 @@ def results_table(given: RunColumns | Iterable[RunRecord]) -> pd.DataFrame:
         return pd.DataFrame()
     specs, number = runs.specs
     shared = pd.DataFrame(_configurations(specs))
-    order = _order(runs, shared, number)
+    order = _order(runs, shared, number, by_instance)
     measured = pd.concat([_measured(runs, order), _costs(runs, order)], axis=1)
     shared = _plain(shared.drop(columns=[name for name in measured if name in shared]))
     identity = {
-        "id": _texts(runs.ids, order),
+        "id": runs.table["id"].take(pa.array(order)).to_numpy(),
         "seed": runs.table["seed"].to_numpy()[order],
-        "status": _texts(map(sys.intern, runs.strings("status")), order),  # one text compares fast
+        "status": _repeated(runs.table["status"], order),
     }
-    table = shared.take(number[order]).reset_index(drop=True).assign(**identity)
+    texts = {name: pd.Series(values, dtype=object) for name, values in identity.items() if values.dtype == object}
+    table = shared.take(number[order]).reset_index(drop=True).assign(**identity | texts)
     return pd.concat([table, measured], axis=1)
 
 
-def _order(runs: RunColumns, shared: pd.DataFrame, number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the runs by problem, method, seed and id. Columns are then put in order one by one, as they are read."""
+def _order(runs: RunColumns, shared: pd.DataFrame, number: NDArray[np.int64], by_instance: bool) -> NDArray[np.int64]:
+    """Return the runs in order. Columns are then put in order one by one, as they are read."""
     place = shared.groupby(["problem", "method"], sort=True).ngroup().to_numpy()
+    if by_instance:
+        places = {instance: first for first, instance in enumerate(instance_labels(shared))}
+        place = place + len(shared) * shared["instance"].map(places).to_numpy()
     keys = pa.table({"place": place[number], "seed": runs.table["seed"], "id": runs.table["id"]})
     found: NDArray[np.int64] = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names]).to_numpy()
     return found
@@ -72,12 +77,18 @@ def _measured(runs: RunColumns, order: NDArray[np.int64]) -> pd.DataFrame:
 def _costs(runs: RunColumns, order: NDArray[np.int64]) -> pd.DataFrame:
     counts = ("backward_passes", "peak_memory", "failed_at_step")
     numbers = {name: runs.table[name].to_numpy()[order] for name in counts}
-    errors = _texts(runs.strings("error"), order)
-    return pd.DataFrame({**numbers, "error": errors.where(errors.notna(), math.nan)})
+    errors = pd.Series(_repeated(runs.table["error"], order), dtype=object)
+    return pd.DataFrame({**numbers, "error": errors})
 
 
-def _texts(values: Iterable[str], order: NDArray[np.int64]) -> pd.Series[Any]:
-    return pd.Series(values, dtype=object).take(order).reset_index(drop=True)
+def _repeated(column: pa.ChunkedArray, order: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Return a column of few different texts, each of them one object, which compares fast; NaN where there is none."""
+    coded = pc.dictionary_encode(column, null_encoding="encode").unify_dictionaries()
+    different = coded.chunk(0).dictionary.to_pylist() if coded.num_chunks else []
+    texts = np.array([math.nan if text is None else sys.intern(text) for text in different], dtype=object)
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
+    found: NDArray[np.object_] = texts[codes[order]]
+    return found
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:

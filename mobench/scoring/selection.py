@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,8 @@ class Criterion:
 
     def candidates(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the runs that may be chosen: all, or those at the settings that are fixed for their method."""
+        if not self.fixed:
+            return runs
         kept = pd.Series(True, index=runs.index)
         for method, settings in self.fixed.items():
             matches = runs["method"] == method
@@ -97,6 +100,7 @@ def selected_configurations(table: pd.DataFrame, criterion: Criterion, by: str =
     Instances in which no finished run has the metrics are left out.
     """
     table = _with_metrics(table, criterion)
+    table = table[selection_columns(table, criterion, "instance", by)]
     rows: list[dict[str, Any]] = []
     for instance, members in table.groupby("instance", sort=False):
         done = members[members["status"] == "done"]
@@ -113,6 +117,13 @@ def selected_configurations(table: pd.DataFrame, criterion: Criterion, by: str =
     return pd.DataFrame(rows)
 
 
+def selection_columns(table: pd.DataFrame, criterion: Criterion | None, *others: str) -> list[str]:
+    """Return the columns that `choose` reads, and some others: a row of all columns takes long to copy."""
+    metrics = criterion.metrics if criterion else set()
+    read = {"seed", "status", "configuration", "method", "method_label", *metrics, *others}
+    return [str(name) for name in table if name in read or str(name).startswith("method.")]
+
+
 def choose(runs: pd.DataFrame, criterion: Criterion, seeds: pd.Series[int]) -> Selected:
     """Choose among one method's runs on one instance, whose methods ran on `seeds`."""
     candidates = criterion.candidates(runs)
@@ -124,11 +135,13 @@ def choose(runs: pd.DataFrame, criterion: Criterion, seeds: pd.Series[int]) -> S
         "failed": int((candidates["status"] != "done").sum()),
     }
     swept = _swept(runs)
+    firsts = runs[~runs["configuration"].duplicated()].set_index("configuration")[["method_label", *swept]]
+    settings = {str(name): _settings(row, swept) for name, row in firsts.to_dict("index").items()}
     sign = 1.0 if criterion.select_best == "max" else -1.0
     ranked = []
-    for configuration, members in usable.groupby("configuration"):
-        score = float(members[criterion.select].astype(float).mean())
-        ranked.append((wanted - len(members), -sign * score, _settings(members, swept), str(configuration)))
+    for configuration, scores in usable.groupby("configuration")[criterion.select]:
+        score = float(scores.astype(float).mean())
+        ranked.append((wanted - len(scores), -sign * score, settings[str(configuration)], str(configuration)))
     if not ranked:
         return Selected(None, "", {}, math.nan, missing=wanted, **counts)
     missing, score, label, configuration = min(ranked)
@@ -159,9 +172,15 @@ def tied(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
     if spread == 0.0:
         return mean == 0.0
+    return mean <= _critical(n - 1) * spread / math.sqrt(n)
+
+
+@cache
+def _critical(freedom: int) -> float:
+    """Return the t-interval's half width in standard errors."""
     from scipy.stats import t
 
-    return mean <= float(t.ppf(0.5 + LEVEL / 2.0, n - 1)) * spread / math.sqrt(n)
+    return float(t.ppf(0.5 + LEVEL / 2.0, freedom))
 
 
 def _baseline(runs: pd.DataFrame, criterion: Criterion) -> dict[int, float]:
@@ -186,25 +205,29 @@ def _with_metrics(table: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
 
 
 def _usable(runs: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
-    """Return the finished runs that have both metrics."""
+    """Return the finished runs that have both metrics, without other columns."""
     finite = np.isfinite(runs[sorted(criterion.metrics)].to_numpy(dtype=np.float64)).all(axis=1)
-    usable: pd.DataFrame = runs[runs["status"].eq("done").to_numpy() & finite]
+    kept = runs["status"].eq("done").to_numpy() & finite
+    usable: pd.DataFrame = runs.loc[kept, ["configuration", "seed", *sorted(criterion.metrics)]]
     return usable
 
 
 def _swept(runs: pd.DataFrame) -> list[str]:
     """Return the settings in which the configurations of these runs differ."""
     each = runs[~runs["configuration"].duplicated()]
-    settings = [str(column) for column in runs if str(column).startswith("method.")] if len(each) > 1 else []
+    if len(each) < 2:
+        return []
+    each = each.dropna(axis=1, how="all")  # most settings are other methods'
+    settings = [str(column) for column in each if str(column).startswith("method.")]
     rows = each[settings].to_dict("records")
     return [column for column in settings if len({str(row[column]) for row in rows}) > 1]
 
 
-def _settings(runs: pd.DataFrame, swept: list[str]) -> str:
-    """Return how the configuration of these runs differs from the others of its sweep."""
+def _settings(run: Mapping[Any, Any], swept: list[str]) -> str:
+    """Return how the configuration of this run differs from the others of its sweep."""
     if not swept:
-        return str(runs["method_label"].iloc[0]).partition("(")[2].removesuffix(")") or "default"
-    return ", ".join(f"{column.removeprefix('method.')}={spelled(runs[column].iloc[0])}" for column in swept)
+        return str(run["method_label"]).partition("(")[2].removesuffix(")") or "default"
+    return ", ".join(f"{column.removeprefix('method.')}={spelled(run[column])}" for column in swept)
 
 
 def _columns(found: Selected) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +24,7 @@ from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_fr
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.provenance import Provenance
 from mobench.scoring.published import Comparison, compare, load_published
-from mobench.scoring.query import has_column, rows_where, select, suite_tables
+from mobench.scoring.query import Query, has_column, rows_where, select, suite_tables
 from mobench.scoring.results_table import instance_of, results_table
 from mobench.scoring.scores import overall_scores
 from mobench.scoring.selection import SelectedRow, selected_frame, selected_rows
@@ -73,11 +74,13 @@ class SuiteResults:
     ) -> SuiteResults:
         """Read what tables need, from an index where there is one, else from every record once."""
         runs = records.columns() if isinstance(records, Runs) else RunColumns.of(records())
-        table = results_table(runs)
+        table = results_table(runs, by_instance=True)
+        solved, provenance = _Problems(suite, runs.specs[0]), Provenance.of(runs)
+        del runs  # the table has a copy of it all
         sent_in = dict(submitted or {})
         if len(table):
-            table = with_contenders(table, suite.split).assign(**_origin(table, sent_in))
-        solved = _Problems(suite, runs.specs[0])
+            table = with_contenders(table, suite.split)
+            table = table.assign(**_origin(table, sent_in))
         if len(table):
             table = without_unscored(table, solved)
         return cls(
@@ -88,7 +91,7 @@ class SuiteResults:
             planned=len(table) if planned is None else planned,
             differs=differs,
             selection=selection,
-            provenance=Provenance.of(runs),
+            provenance=provenance,
             plugins=plugins,
             submitted=sent_in,
         )
@@ -112,7 +115,7 @@ class SuiteResults:
     @cached_property
     def done(self) -> pd.DataFrame:
         """The finished runs."""
-        return rows_where(self.table, self.table["status"] == "done")
+        return rows_where(self.table, (self.table["status"] == "done").to_numpy())
 
     @property
     def named(self) -> pd.DataFrame:
@@ -186,6 +189,11 @@ class SuiteResults:
         return overall_scores(self)
 
     @cached_property
+    def query(self) -> Query:
+        """Selections from the table."""
+        return Query(self.table)
+
+    @cached_property
     def selected_rows(self) -> list[SelectedRow]:
         """The rows of selected configurations that the suite asks for."""
         return selected_rows(self.suite, self.selection)
@@ -198,7 +206,7 @@ class SuiteResults:
     @cached_property
     def pivots(self) -> list[tuple[str, pd.DataFrame]]:
         """The suite's own tables."""
-        return suite_tables(self.suite, self.table)
+        return suite_tables(self.suite, self.query)
 
     @cached_property
     def published(self) -> list[Comparison]:
@@ -208,7 +216,15 @@ class SuiteResults:
     @cached_property
     def claims(self) -> list[ClaimResult]:
         """The suite's claims, and whether they hold."""
-        return judge(self.suite.claims, self.table, self.records)
+        return judge(self.suite.claims, self.query, self.records)
+
+    def histories(self, ids: Collection[str] | None = None) -> Iterator[tuple[str, Mapping[str, list[Any]]]]:
+        """Yield what the runs of the table, or some of them, keep of their steps, by run id. They are read anew."""
+        wanted = set(self.table["id"]) if ids is None else ids
+        if isinstance(self.records, Runs):
+            yield from self.records.histories(wanted)
+        else:
+            yield from ((record.id, record.outcome.history) for record in self.records() if record.id in wanted)
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""
@@ -230,8 +246,10 @@ class SuiteResults:
         return self.table.assign(panel=self.table["instance"].map(instance_labels(merged)))
 
 
-def _origin(table: pd.DataFrame, sent_in: Mapping[str, SentIn]) -> dict[str, pd.Series[Any]]:
+def _origin(table: pd.DataFrame, sent_in: Mapping[str, SentIn]) -> dict[str, Any]:
     """Return who sent each run in, and whether it was repeated; empty for the project's own runs."""
+    if not sent_in:
+        return {"submitted": math.nan, "repeated": math.nan}
     by = {method: found.by for method, found in sent_in.items()}
     repeated = {id_ for found in sent_in.values() for id_ in found.repeated}
     theirs = table["method"].isin(list(by))

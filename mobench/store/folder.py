@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mobench.core.outcome import Status
 from mobench.core.process_name import process_name
@@ -33,7 +33,7 @@ from mobench.errors import StorageError, UserError, unknown
 from mobench.store import driver_status, lease
 from mobench.store.atomic import TEMPORARY, refresh, remove_stale, rename_once, write_atomically, write_once
 from mobench.store.pack import Packs
-from mobench.store.record import NewerSchemaError, RunRecord
+from mobench.store.record import NewerSchemaError, RunRecord, history_of
 from mobench.store.suite_manifest import SuiteManifest, add_runs, read_all
 
 if TYPE_CHECKING:
@@ -179,6 +179,24 @@ class Store:
                 continue
             if record is not None:
                 yield record
+
+    def histories(
+        self, ids: Iterable[str], on_damage: OnDamage | None = None
+    ) -> Iterator[tuple[str, dict[str, list[Any]]]]:
+        """Yield what runs keep of their steps, in the order of their ids; `columns` must have found them whole."""
+        for id_ in sorted(set(ids)):
+            path = self.path(id_)
+            try:
+                content = self._content(path)
+                found = None if content is None else history_of(content)
+                if found is not None and found[0] != id_:
+                    raise ValueError(f"it holds run {found[0]}")
+            except (DamagedRecordError, ValueError) as error:
+                damage = error if isinstance(error, DamagedRecordError) else DamagedRecordError(path, str(error))
+                _report(damage, on_damage)
+                continue
+            if found is not None:
+                yield found
 
     def columns(self, ids: Iterable[str] | None, index: str, on_damage: OnDamage | None = None) -> RunColumns:
         """Return what tables need of the stored records, in the order of their ids; `index` saves reading them."""

@@ -180,6 +180,19 @@ class RunRecord:
 _RECORD = TypeAdapter(RunRecord)
 
 
+def history_of(text: bytes) -> tuple[str, dict[str, list[Any]]]:
+    """Return the id of a record and what it keeps of the run's steps; ValueError where its checksum does not fit.
+
+    It costs half of `RunRecord.decode`, which must have found the record whole before: nothing else is checked.
+    """
+    data = orjson.loads(text)
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        record = RunRecord.decode(text)
+        return record.id, record.outcome.history
+    _check_seal(text, data.get("checksum"))
+    return data["id"], data["outcome"]["history"]
+
+
 def sealed(data: Mapping[str, Any]) -> bytes:
     """Return a record's JSON; its last field is the sha256 of the text without that field."""
     text = _dumps(data)

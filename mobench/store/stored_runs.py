@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from mobench.store.columns import RunColumns
 from mobench.store.folder import OnDamage, Store
@@ -21,6 +21,9 @@ class Runs(Protocol):
     def columns(self) -> RunColumns:
         """Return what tables need of all runs, without curves."""
 
+    def histories(self, ids: Collection[str]) -> Iterable[tuple[str, Mapping[str, list[Any]]]]:
+        """Yield what some of the runs, which `columns` has found, keep of their steps, by the run's id."""
+
 
 @dataclass(frozen=True)
 class StoredRuns:
@@ -34,6 +37,9 @@ class StoredRuns:
 
     def __call__(self) -> Iterator[RunRecord]:
         return self.store.records(self.ids, on_damage=self.on_damage)
+
+    def histories(self, ids: Collection[str]) -> Iterator[tuple[str, Mapping[str, list[Any]]]]:
+        return self.store.histories(ids, on_damage=self.on_damage)
 
     def columns(self) -> RunColumns:
         return self.store.columns(self.ids, self.index, on_damage=self.on_damage)

@@ -7,6 +7,7 @@ from mobench.core.outcome import Outcome
 from mobench.planning.suite_parts import ClaimEntry
 from mobench.reporting.sheets import claims_sheet
 from mobench.scoring.claims import judge
+from mobench.scoring.query import Query
 from tests.reporting.frames import run, table
 
 RUNS = table(
@@ -23,7 +24,7 @@ def claim(**parts):
 
 
 def verdict(entry, runs=RUNS, records=list):
-    (found,) = judge([entry], runs, records)
+    (found,) = judge([entry], Query(runs), records)
     return found
 
 

@@ -7,9 +7,10 @@ from mobench.planning.plan import make_plan
 from mobench.planning.suite import Suite, load_suite
 from mobench.running.environment import environment
 from mobench.scoring.indicators.hypervolume import hypervolume
-from mobench.scoring.query import select, suite_tables
+from mobench.scoring.query import Query, select, suite_tables
 from mobench.scoring.results_table import results_table
 from mobench.scoring.scores import budget_curves, instance_scores
+from mobench.scoring.sent_in import SentIn
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.record import RunRecord, settled
 
@@ -122,7 +123,7 @@ def test_tables_pivot_a_metric(suite):
 def test_a_list_stands_across_a_table_as_one_word(suite):
     runs = read(suite).table
     listed = runs.assign(**{"problem.scale": [[1.0, scale] for scale in runs["problem.scale"]]})
-    ((_, numbers),) = suite_tables(suite.suite, listed)
+    ((_, numbers),) = suite_tables(suite.suite, Query(listed))
     assert numbers.loc["ws", "1/10"] == pytest.approx(4.5)
 
 
@@ -138,3 +139,22 @@ def test_questions_that_make_no_sense(suite):
 def test_no_records_make_empty_tables():
     empty = SuiteResults.read(Suite(name="s", profile="p", title="t"), list)
     assert len(empty.table) == 0 and empty.contests == [] and empty.failed == 0
+
+
+def test_who_sent_a_run_in_stands_beside_that_run(suite):
+    theirs = {spec.id for spec in suite.specs if spec.method.startswith("ws")}
+    sent_in = {"ws": SentIn("Ada", "repeated in part", True, len(theirs), frozenset(sorted(theirs)[:1]))}
+    table = SuiteResults.read(suite.suite, lambda: records(suite), submitted=sent_in).table
+    assert set(table.loc[table["submitted"] == "Ada", "id"]) == theirs
+    assert table.loc[table["repeated"] == "yes", "id"].tolist() == sorted(theirs)[:1]
+    assert table.loc[table["method"] == "mgda", ["submitted", "repeated"]].isna().all(axis=None)
+
+
+def test_a_query_that_is_asked_again_answers_as_a_new_one(suite):
+    table = read(suite, lambda spec: spec.seed == 2).table
+    listed = table.assign(pair=[[1.0, scale] for scale in table["problem.scale"]])
+    query = Query(listed)
+    for where in ({"method": "ws"}, {"method": ["ws", "mgda"], "seed": 1}, {"pair": [[1.0, 10.0]]}, {"method.tau": 1}):
+        assert query.select(where)["id"].tolist() == select(listed, where)["id"].tolist()
+    assert query.select({"pair": [[1.0, 10.0]], "method": "mgda"})["seed"].tolist() == [0, 1]
+    assert list(query.select({"method": "ws"}, ["seed", "id", "nothing"])) == ["seed", "id"]

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pyarrow.parquet as pq
 import pytest
 
@@ -133,3 +134,19 @@ def test_tables_need_no_torch(tmp_path: Path) -> None:
     )
     assert main(["run", "suite=plane", "profile=quick", f"results={tmp_path}", "jobs=0", "--quiet"]) == 0
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_steps_are_those_of_the_records_and_damage_is_told(filled: Store) -> None:
+    wanted = [run.id for run in specs(5)]
+    records = {record.id: record for record in filled.records(wanted)}
+    assert records[wanted[0]].outcome.history
+    assert dict(filled.histories([*wanted, IDS[5]])) == {id_: record.outcome.history for id_, record in records.items()}
+    edited, moved, older = (filled.path(id_) for id_ in wanted[:3])
+    edited.write_bytes(edited.read_bytes().replace(b'"done"', b'"gone"'))
+    moved.write_bytes(filled.path(wanted[3]).read_bytes())
+    first = orjson.loads(older.read_bytes())
+    older.write_bytes(orjson.dumps({**{key: first[key] for key in first if key != "checksum"}, "schema": 1}))
+    damages: list[DamagedRecordError] = []
+    assert {id_ for id_, _ in filled.histories(wanted, damages.append)} == set(wanted[2:])
+    assert {damage.path for damage in damages} == {edited, moved}
+    assert "checksum" in str(next(damage for damage in damages if damage.path == edited))

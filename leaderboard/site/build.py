@@ -105,11 +105,13 @@ def _write_pages(
     table = all_runs(view.results for view in views)
     metrics = MetricCatalog(problem for view in views for problem in view.results.problems.values())
     sizes = write_results(table, metrics, folder.root / "data")
+    downloads = download_page(pages, table, metrics, sizes, overall, folder)
+    del table  # before what follows loads torch, which needs as much memory as very many runs
     arrows = directions_rows(links, folder)
     written = {
         "index.html": index_page(pages, views, overall, links, speed, arrows, folder),
         "number.html": pages.render("number.html", "number.html", "One number"),
-        "downloads.html": download_page(pages, table, metrics, sizes, overall, folder),
+        "downloads.html": downloads,
         "directions.html": directions_page(pages, arrows),
         **{
             page: pages.render("document.html", page, title_of(name), body=document(name))

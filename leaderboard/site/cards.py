@@ -9,11 +9,10 @@ import inspect
 import textwrap
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from mobench.conformance import Finding, check_method, conforms
 from mobench.core.about import Reference
 from mobench.core.method import Method
 from mobench.core.problem import Problem
@@ -24,6 +23,9 @@ from .citation import reference_bibtex
 from .commands import spelled_value
 from .formulas import ShownFormula, shown_formula
 from .pages import ticks
+
+if TYPE_CHECKING:
+    from mobench.conformance import Finding
 
 QUESTIONS = {
     "scale-invariant direction": "Scale-invariant?",
@@ -85,6 +87,8 @@ class Card:
     @property
     def conforms(self) -> bool:
         """Whether all that is required of a method holds."""
+        from mobench.conformance import conforms
+
         return conforms(self.findings)
 
 
@@ -122,6 +126,8 @@ def _card(id_: str, plugin: type[Method] | type[Problem]) -> Card:
 
 @cache
 def _measured(method: type[Method]) -> tuple[tuple[Finding, ...], str]:
+    from mobench.conformance import check_method  # loads torch: half a gigabyte, which large tables need before
+
     try:
         return tuple(check_method(method)), ""
     except UserError as error:

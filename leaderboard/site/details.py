@@ -20,7 +20,7 @@ SHOWN_ERROR = 400
 
 def details(numbers: SuiteNumbers) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield, for every problem instance and contender, what its numbers open to."""
-    for (instance, contender), runs in numbers.groups.items():
+    for (instance, contender), runs in numbers.groups():
         found = {
             position: numbers.entries[position, instance, contender]
             for position in range(len(numbers.measures))
@@ -37,7 +37,7 @@ def _detail(
     needed = list(dict.fromkeys(metric for several in metrics.values() for metric in several))
     labels = _labels(runs)
     places = {name: place for place, name in enumerate(labels)}
-    firsts = {str(row["configuration"]): row for row in runs.drop_duplicates("configuration").to_dict("records")}
+    firsts = {str(row["configuration"]): row for row in _firsts(runs).to_dict("records")}
     seeds = sorted(int(seed) for seed in runs["seed"].unique())
     return {
         "contender": contender,
@@ -56,7 +56,7 @@ def _detail(
         ],
         "configurations": [
             {"label": labels[str(name)], **_points(part, needed)}
-            for name, part in runs.groupby("configuration", sort=False)
+            for name, part in runs[["configuration", "status", *needed]].groupby("configuration", sort=False)
         ],
         "measures": {
             str(position): _measure(numbers, position, entry, metrics[position])
@@ -108,9 +108,14 @@ def _rows(entry: Number, firsts: Mapping[str, Mapping[Any, Any]]) -> list[Mappin
     return list(firsts.values())
 
 
+def _firsts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return one run of every configuration, without the columns that none of them has: settings of other methods."""
+    return runs[~runs["configuration"].duplicated()].dropna(axis=1, how="all")
+
+
 def _labels(runs: pd.DataFrame) -> dict[str, str]:
     """Name every configuration by the settings in which the sweep's configurations differ."""
-    firsts = runs.drop_duplicates("configuration")
+    firsts = _firsts(runs)
     settings = [str(column) for column in firsts if str(column).startswith("method.")]
     varied = [column for column in settings if firsts[column].map(str).nunique() > 1]
     found = {}

@@ -21,10 +21,9 @@ FILES = ("results.parquet", "results.csv", "results.json", "schema.json")
 def all_runs(results: Iterable[SuiteResults]) -> pd.DataFrame:
     """Return one table of all runs; a run that two experiments share has a row in each."""
     parts = [found.named.dropna(axis=1, how="all") for found in results]
-    table = pd.concat(parts, ignore_index=True).copy()  # in one piece, or pandas warns of new columns
-    for column in ("failed_at_step", "error"):
-        if column not in table:
-            table[column] = None
+    table = pd.concat(parts, ignore_index=True)
+    lacking = dict.fromkeys(name for name in ("failed_at_step", "error") if name not in table)
+    table = table.assign(**lacking)
     front = ["suite", "profile", "experiment", "contender", "instance_label", "submitted"]
     return table[[*(name for name in front if name in table), *(name for name in table if name not in front)]]
 
@@ -80,7 +79,8 @@ def _flat(column: pd.Series[Any]) -> pd.Series[Any]:
 def _rows(table: pd.DataFrame) -> Iterator[dict[Any, Any]]:
     """Yield the runs; what a run does not have is left out."""
     for start in range(0, len(table), CHUNK):  # records as dictionaries take far more memory than the table
-        for row in table.iloc[start : start + CHUNK].to_dict("records"):
+        # neighbours are mostly of one method, and have no settings of others
+        for row in table.iloc[start : start + CHUNK].dropna(axis=1, how="all").to_dict("records"):
             yield {name: value for name, value in row.items() if not (value is None or value != value)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -61,16 +61,18 @@ class SuiteNumbers:
     entries: Mapping[tuple[int, str, str], Number] = field(repr=False)
     """By position of the measure, instance and contender; none where the contender did not run."""
 
-    @cached_property
-    def groups(self) -> dict[Key, pd.DataFrame]:
-        """The runs behind every row and problem instance."""
-        found = self.results.table.groupby(["instance", "contender"], sort=False)
-        return {(str(instance), str(contender)): runs for (instance, contender), runs in found}
+    def groups(self) -> Iterator[tuple[Key, pd.DataFrame]]:
+        """Yield the runs behind every row and problem instance, as they are asked for: all at once are many."""
+        for instance, members in self.results.table.groupby("instance", sort=False):
+            for contender, runs in members.groupby("contender", sort=False):
+                yield (str(instance), str(contender)), runs
 
     @cached_property
     def files(self) -> dict[Key, int]:
         """The number of the data file behind every row and problem instance."""
-        return {key: position for position, key in enumerate(self.groups)}
+        keys = self.results.table[["instance", "contender"]].drop_duplicates()
+        pairs = zip(keys["instance"].map(str), keys["contender"].map(str), strict=True)
+        return {key: position for position, key in enumerate(pairs)}
 
     @cached_property
     def problems(self) -> dict[str, str]:
@@ -176,9 +178,9 @@ def _front(
 
 def _sweep_means(members: pd.DataFrame, metric: str) -> dict[str, dict[int, float]]:
     """Return the mean over a contender's configurations, by seed."""
-    found = {}
-    for contender, runs in members.groupby("contender", sort=False):
-        done = runs[(runs["status"] == "done") & runs[metric].notna()]
-        means = done.groupby("seed")[metric].mean()
-        found[str(contender)] = {int(seed): float(mean) for seed, mean in zip(means.index, means, strict=True)}
+    found: dict[str, dict[int, float]] = {str(contender): {} for contender in members["contender"].unique()}
+    done = members.loc[(members["status"] == "done") & members[metric].notna(), ["contender", "seed", metric]]
+    means = done.groupby(["contender", "seed"])[metric].mean()
+    for (contender, seed), mean in zip(means.index, means, strict=True):
+        found[str(contender)][int(seed)] = float(mean)
     return found

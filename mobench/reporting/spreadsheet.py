@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -11,6 +12,10 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a cell that begins like this for a formula; in a CSV file an apostrophe stands before it."""
 
 
+CHUNK = 10_000
+"""How many rows are written at a time."""
+
+
 def csv_text(table: pd.DataFrame) -> str:
     """Return a table as CSV."""
     text: str = _inert_table(table).to_csv(index=False)
@@ -18,8 +23,10 @@ def csv_text(table: pd.DataFrame) -> str:
 
 
 def write_csv(table: pd.DataFrame, out: Path | TextIO) -> None:
-    """Write a table as CSV, piece by piece."""
-    _inert_table(table).to_csv(out, index=False)
+    """Write a table as CSV, piece by piece: a copy of all of it would take much memory."""
+    with out.open("w", encoding="utf-8", newline="") if isinstance(out, Path) else nullcontext(out) as file:
+        for start in range(0, max(len(table), 1), CHUNK):
+            _inert_table(table.iloc[start : start + CHUNK]).to_csv(file, index=False, header=not start)
 
 
 def _inert_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -28,7 +35,9 @@ def _inert_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _inert_column(column: pd.Series[Any]) -> pd.Series[Any]:
-    return column if column.dtype.kind in "biuf" else column.map(_inert)
+    if column.dtype.kind in "biuf":
+        return column
+    return pd.Series([_inert(value) for value in column], column.index, dtype=object)
 
 
 def _inert(value: Any) -> Any:

@@ -259,3 +259,15 @@ def test_serve_sends_pages_with_a_policy_and_nothing_beside_the_site(
 def test_serve_refuses_what_is_no_site(tmp_path: Path) -> None:
     done = mobench("leaderboard", "serve", f"out={tmp_path}", cwd=tmp_path, code=2)
     assert "holds no site" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_packed_suite_is_on_the_site_like_others(site: RealSite) -> None:
+    store = Store(site.results)
+    runs = {manifest.suite: manifest.runs for manifest in store.manifests()}
+    assert runs["escape"] and not any(store.path(id_).exists() for id_ in runs["escape"])
+    assert all(store.path(id_).exists() for id_ in runs["plane"])
+    table = pd.read_parquet(site.folder / "data" / "results.parquet")
+    assert set(table.loc[table["suite"] == "escape", "id"]) == set(runs["escape"])
+    page = (site.folder / "suites" / "escape.quick.html").read_text(encoding="utf-8")
+    assert f"{len(runs['escape'])} of {len(runs['escape'])} planned runs are stored" in page
+    assert (site.folder / "plots" / "escape.quick" / "gradient-norm.svg").is_file()  # drawn from curves, not the index

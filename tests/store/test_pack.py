@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -79,6 +80,25 @@ def test_packed_suites_are_read_not_repeated_and_come_back_unchanged(
     assert files(root) == {} and verify(Store(root), set_aside=False).whole == len(before)
     assert main(["results", "unpack", "plane", f"results={root}"]) == 0
     assert files(root) == before
+
+
+def test_reports_and_status_of_a_packed_suite_are_those_of_its_files(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(place: str) -> tuple[str, dict[str, bytes]]:
+        capsys.readouterr()
+        assert main(["status", f"results={root}", "format=json"]) == 0
+        said = capsys.readouterr().out
+        assert main(["report", "suite=plane", f"results={root}", f"out={root / place}"]) == 0
+        written = sorted((root / place).rglob("*"))
+        return said, {str(file.relative_to(root / place)): file.read_bytes() for file in written if file.is_file()}
+
+    loose = told("loose")
+    assert main(["results", "pack", "plane", f"results={root}"]) == 0
+    assert files(root) == {}
+    said, written = told("packed")
+    assert said == loose[0] and json.loads(said)["done"] == len(Store(root).manifests()[0].runs)
+    assert written == loose[1] and any(name.endswith(".svg") for name in written)
 
 
 def test_a_repeated_run_counts_more_than_the_packed_one_and_is_packed_next_time(root: Path) -> None:

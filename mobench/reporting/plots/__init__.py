@@ -15,6 +15,8 @@ from mobench.core.registry import plots
 from mobench.errors import UserError, unknown
 from mobench.reporting.rendering import Files, Picture, Render, at_once
 
+from .along_the_run import AlongTheRun
+from .samples import read_together
 from .style import house_style
 from .theme import dark
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mobench.scoring.suite_results import SuiteResults
+
+Asked = tuple[Plot, str, Mapping[str, Any], dict[str, Any]]
+"""A plot, its title, which runs it is drawn from, and its options."""
 
 __all__ = ["dark", "draw_plots", "house_style"]
 
@@ -31,8 +36,9 @@ def draw_plots(
 ) -> list[Picture]:
     """Return the plots that a suite asks for; one without data is left out."""
     drawn: list[tuple[str, str, Callable[[], Files], pd.DataFrame]] = []
-    for entry in entries:
-        plot, title, where, options = _asked(entry)
+    listed = [_asked(entry) for entry in entries]
+    _read_runs(results, listed)
+    for plot, title, where, options in listed:
         asked = results.where(where) if where else results
         if where and not len(asked.table):
             continue
@@ -50,7 +56,17 @@ def draw_plots(
     return [Picture(name, title, *files(), frame) for name, title, files, frame in drawn]
 
 
-def _asked(entry: str | Mapping[str, Any]) -> tuple[Plot, str, Mapping[str, Any], dict[str, Any]]:
+def _read_runs(results: SuiteResults, listed: Iterable[Asked]) -> None:
+    """Read the runs once for all plots that follow runs along their steps."""
+    several = []
+    for plot, _, where, options in listed:
+        if isinstance(plot, AlongTheRun):
+            plot.take(**options)
+            several.append(plot.samples(results.where(where) if where else results))
+    read_together(results, several)
+
+
+def _asked(entry: str | Mapping[str, Any]) -> Asked:
     """Return the plot that an entry names, its title, which runs it is drawn from, and its options."""
     options: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"plot": entry}
     if "plot" not in options:

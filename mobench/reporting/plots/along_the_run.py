@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +12,7 @@ import pandas as pd
 from mobench.core.plot import Plot
 
 from .panels import add_legend, draw_lines, in_order, panels, plain
+from .samples import Samples, read_together
 from .style import method_styles
 
 if TYPE_CHECKING:
@@ -33,35 +32,37 @@ FLOOR = 1e-16
 
 
 class AlongTheRun(Plot):
-    """A number that runs sample, against the step."""
+    """A number that runs sample, against the step. It is read from the one curve that `reads` names."""
 
     logarithmic: ClassVar[bool] = True
     """Whether the number is drawn on a logarithmic scale."""
 
+    def __init__(self) -> None:
+        self._samples: Samples | None = None
+
     @abstractmethod
-    def number(self, row: Mapping[str, Any]) -> float | None:
-        """Return the number at one sampled step, None where there is none."""
+    def number(self, value: Any) -> float | None:
+        """Return the number at a sampled step at which the curve has this value, None where there is none."""
+
+    def take(self, **options: Any) -> None:
+        """Take the options of `data`, before any run is read."""
+
+    def samples(self, results: SuiteResults) -> Samples:
+        """Return where to put the runs of these results as they are read; `curves` then reads none itself."""
+        ((column, _),) = self.reads
+        self._samples = Samples(column, self.number, results.table)
+        return self._samples
 
     @abstractmethod
     def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:
         """Return what stands at the axis."""
 
-    def curves(self, results: SuiteResults, columns: Sequence[str]) -> pd.DataFrame:
-        """Return median and range at every sampled step that has the given columns."""
-        rows = results.table.set_index("id")[["instance_label", "contender"]]
-        places = {str(id_): (row["instance_label"], row["contender"]) for id_, row in rows.iterrows()}
-        found: defaultdict[tuple[str, str, int], list[float]] = defaultdict(list)
-        for record in results.records():
-            history = record.outcome.history
-            if record.id not in places or not all(name in history for name in columns):
-                continue
-            for step, *values in zip(history["step"], *(history[name] for name in columns), strict=True):
-                if all(value is not None for value in values):
-                    number = self.number(dict(zip(columns, values, strict=True)))
-                    if number is not None:
-                        found[(*places[record.id], step)].append(number)
-        keys = ("instance_label", "contender", "step")
-        frame = pd.DataFrame([dict(zip(keys, key, strict=True)) | spread(values) for key, values in found.items()])
+    def curves(self, results: SuiteResults) -> pd.DataFrame:
+        """Return median and range at every sampled step that has a number."""
+        if self._samples is None:
+            read_together(results, [self.samples(results)])
+        assert self._samples is not None
+        frame = self._samples.frame()
         return in_order(frame.sort_values("step"), results.order) if len(frame) else frame
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:

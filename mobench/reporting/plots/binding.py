@@ -36,11 +36,11 @@ class Binding(Plot):
             return pd.DataFrame()
         places = {str(run["id"]): run for run in results.done.to_dict("records")}
         shares: defaultdict[tuple[str, float, str], list[float]] = defaultdict(list)
-        for record in results.records():
-            noted = [kept for kept in record.outcome.history.get("multipliers", []) if kept is not None]
-            if record.id not in places or not noted:
+        for id_, history in results.histories(places):
+            noted = [kept for kept in history.get("multipliers", []) if kept is not None]
+            if not noted:
                 continue
-            run: dict[Any, Any] = places[record.id]
+            run: dict[Any, Any] = places[id_]
             names = results.problems[run["instance"]].objectives()[1:]
             for name, share in zip(names, (np.array(noted, dtype=float) > 0.0).mean(axis=0).tolist(), strict=True):
                 shares[run["instance_label"], float(run[setting]), name].append(share)

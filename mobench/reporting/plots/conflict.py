@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -27,10 +26,10 @@ class Conflict(AlongTheRun):
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
         """Return the median and the range of min_j cos(g₁, g_j) at every sampled step of runs that saw gradients."""
-        return self.curves(results, ["cosines"])
+        return self.curves(results)
 
-    def number(self, row: Mapping[str, Any]) -> float | None:
-        seen = [cosine for cosine in row["cosines"] if cosine is not None]
+    def number(self, value: Any) -> float | None:
+        seen = [cosine for cosine in value if cosine is not None]
         return min(seen) if seen else None
 
     def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -26,17 +25,19 @@ class Curves(AlongTheRun):
 
     def data(self, results: SuiteResults, *, objective: int = 1) -> pd.DataFrame:
         """Return the median and the range of one objective on the training batch, 1 for the primary."""
-        if not isinstance(objective, int) or objective < 1:
-            raise UserError(f"the plot curves takes objective=N, 1 for the primary, not {objective}")
-        self.place = objective - 1
-        frame = self.curves(results, ["losses"])
+        self.take(objective=objective)
+        frame = self.curves(results)
         names = {name: problem.objectives() for name, problem in results.problems.items()}
         known = {listed[self.place] for listed in names.values() if self.place < len(listed)}
         return frame.assign(objective=known.pop() if len(known) == 1 else f"objective {objective}")
 
-    def number(self, row: Mapping[str, Any]) -> float | None:
-        losses = row["losses"]
-        loss: float | None = losses[self.place] if self.place < len(losses) else None
+    def take(self, *, objective: int = 1) -> None:
+        if not isinstance(objective, int) or objective < 1:
+            raise UserError(f"the plot curves takes objective=N, 1 for the primary, not {objective}")
+        self.place = objective - 1
+
+    def number(self, value: Any) -> float | None:
+        loss: float | None = value[self.place] if self.place < len(value) else None
         return loss
 
     def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:

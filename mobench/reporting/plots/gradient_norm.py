@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -25,10 +24,10 @@ class GradientNorm(AlongTheRun):
 
     def data(self, results: SuiteResults) -> pd.DataFrame:
         """Return the median and the range of ‖∇L₁‖ at every sampled step."""
-        return self.curves(results, ["gradient_norms"])
+        return self.curves(results)
 
-    def number(self, row: Mapping[str, Any]) -> float | None:
-        norm: float | None = row["gradient_norms"][0]
+    def number(self, value: Any) -> float | None:
+        norm: float | None = value[0]
         return norm
 
     def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:

@@ -46,11 +46,10 @@ class Solutions(Plot):
         frames = []
         for instance in dict.fromkeys(row["instance"] for row in rows.values()):
             frames.append(_frame(results, instance))
-        for record in results.records():
-            row, pictures = rows.get(record.id), record.outcome.history.get("picture", [])
-            found = next((picture for picture in reversed(pictures) if picture is not None), None)
-            if row is not None and found is not None:
-                frames.append(_frame(results, row["instance"], str(row["contender"]), found))
+        for id_, history in results.histories(rows):
+            found = next((picture for picture in reversed(history.get("picture", [])) if picture is not None), None)
+            if found is not None:
+                frames.append(_frame(results, rows[id_]["instance"], str(rows[id_]["contender"]), found))
         frames = [frame for frame in frames if len(frame)]
         if not frames:
             return pd.DataFrame()

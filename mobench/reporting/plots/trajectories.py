@@ -47,12 +47,11 @@ class Trajectories(Plot):
         """
         places = results.table.set_index("id")[["contender", "instance_label", "seed"]].to_dict("index")
         rows = []
-        for record in results.records():
-            history = record.outcome.history
-            if record.id in places and "point" in history:
+        for id_, history in results.histories():
+            if "point" in history:
                 for step, point in zip(history["step"], history["point"], strict=True):
                     if point is not None and len(point) == 2 and None not in point:
-                        place = {"kind": "path", **places[record.id], "id": record.id}
+                        place = {"kind": "path", **places[id_], "id": id_}
                         rows.append({**place, "step": step, "x": point[0], "y": point[1]})
         if not rows:
             return pd.DataFrame()

@@ -1,6 +1,7 @@
 """Curves, conflict and Pareto plots, and paths that draw themselves: the numbers behind them, and the files."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,9 @@ from mobench.planning.plan import make_plan
 from mobench.planning.problem_suite import suite_of_problem
 from mobench.reporting.drawn_by_step import animated, mark
 from mobench.reporting.plots import draw_plots
+from mobench.reporting.plots.along_the_run import spread
 from mobench.reporting.plots.pareto import undominated
+from mobench.reporting.plots.samples import Samples
 from mobench.running.environment import environment
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.record import RunRecord
@@ -125,3 +128,40 @@ def test_a_path_is_drawn_at_the_time_of_its_steps():
     assert re.search(r'keyTimes="([^"]*)"', text)[1] == "0.0000;0.2500;1.0000;1"
     assert '<path d="M 0 0 L 3 4 L 3 9" style="fill: none" pathLength="1" stroke-dasharray="1 1">' in text
     assert animated(b"<svg/>") == b"<svg/>"
+
+
+def test_the_runs_are_read_once_for_all_plots_along_them(found):
+    reads = []
+
+    def noted():
+        reads.append(1)
+        return found.records()
+
+    entries = ["curves", {"plot": "curves", "objective": 2}, {"plot": "conflict", "where": {"method": "mgda"}}]
+    drawn = draw_plots(entries, replace(found, records=noted))
+    assert len(reads) == 1
+    alone = [data("curves", found), data("curves", found, objective=2)]
+    alone.append(data("conflict", found.where({"method": "mgda"})))
+    for picture, frame in zip(drawn, alone, strict=True):
+        pd.testing.assert_frame_equal(picture.data, frame)
+
+
+def test_samples_of_runs_with_different_steps_are_taken_step_by_step():
+    rng = np.random.default_rng(0)
+    steps = {f"{run}": [0, 1, 5, 9] if run % 3 else [0, 5, 7] for run in range(8)}
+    numbers = {id_: [None if rng.random() < 0.3 else rng.normal() for _ in grid] for id_, grid in steps.items()}
+    runs = pd.DataFrame({"id": list(steps), "instance_label": "toy", "contender": ["ws"] * 7 + ["mgda"]})
+    samples = Samples("noted", lambda value: value, runs)
+    for id_, grid in steps.items():
+        samples.add(id_, {"step": grid, "noted": numbers[id_]})
+    samples.add("0", {"step": [0]})
+    samples.add("of another suite", {"step": [0], "noted": [1.0]})
+    frame = samples.frame()
+    for contender, ids in runs.groupby("contender")["id"]:
+        kept = {}
+        for id_ in ids:
+            for step, number in zip(steps[id_], numbers[id_], strict=True):
+                if number is not None:
+                    kept.setdefault(step, []).append(number)
+        part = frame[frame["contender"] == contender].set_index("step")[["mean", "low", "high", "runs"]]
+        assert part.to_dict("index") == {step: spread(values) for step, values in kept.items()}

@@ -1,4 +1,4 @@
-"""How long the leaderboard takes to build, how much memory, and how large its front page is.
+"""How long the leaderboard takes to build, how much memory, whether that is linear, and how large its front page is.
 
 The runs are made up for this measurement: real specs of the suite `escape` with many seeds, and
 outcomes that are one real run's, moved by noise. They lie in a temporary folder that is deleted at the
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,8 @@ COMMAND = "make peers only=site"
 SUITE = "escape"
 LIMITS = {10_000: (Asked("≤", 30.0), Asked("≤", 1000.0)), 100_000: (Asked("≤", 120.0), Asked("≤", 1000.0))}
 """Seconds and megabytes, by the number of runs."""
+LINEAR = Asked("≤", 1.5)
+"""Processor time of each further run beyond the second number of runs, beside that of each before it."""
 FRONT_PAGE = Asked("≤", 300.0)
 BUILD = """
 import sys
@@ -59,13 +63,20 @@ def rows(size: Size) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="mobench-peers-") as folder:
         place = Path(folder)
         known = templates(place / "templates")
+        taken: list[tuple[int, float]] = []
         for wanted in size.runs:
             results, out = place / str(wanted), place / f"site-{wanted}"
             runs = make_results(results, wanted, known)
-            seconds, megabytes = build(results, out)
+            used = build(results, out)
+            taken.append((runs, used.processor_seconds))
             time_limit, memory_limit = LIMITS.get(wanted, (None, None))
-            yield Row(PART, f"building {runs:,} runs", seconds, "s", COMMAND, time_limit)
-            yield Row(PART, f"building {runs:,} runs, peak memory", megabytes, "MB", COMMAND, memory_limit)
+            yield Row(PART, f"building {runs:,} runs", used.seconds, "s", COMMAND, time_limit)
+            yield Row(PART, f"building {runs:,} runs, processor time", used.processor_seconds, "s", COMMAND)
+            yield Row(PART, f"building {runs:,} runs, peak memory", used.megabytes, "MB", COMMAND, memory_limit)
+        if len(taken) > 2:
+            before, after = (per_run(*pair) for pair in pairwise(taken[-3:]))
+            words = f"each run beyond {taken[-2][0]:,}, and each between {taken[-3][0]:,} and that"
+            yield Row(PART, words, after / before, "×", COMMAND, LINEAR)
         yield Row(PART, "front page before images", front_page_kilobytes(out), "kB", COMMAND, FRONT_PAGE)
 
 
@@ -108,10 +119,30 @@ def make_results(folder: Path, runs: int, known: dict[str, RunRecord]) -> int:
     return len(plan.specs)
 
 
-def build(results: Path, out: Path) -> tuple[float, float]:
-    """Return seconds and peak megabytes of one build in a process of its own."""
-    command = [sys.executable, "-c", BUILD, "leaderboard", "build", f"results={results}", f"out={out}"]
-    started = time.perf_counter()
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    taken = time.perf_counter() - started
-    return taken, int(done.stderr.split()[-1]) / 1e6
+@dataclass(frozen=True)
+class Used:
+    """What a command took, its own processes included."""
+
+    seconds: float
+    processor_seconds: float
+    megabytes: float
+    """Peak resident memory of the command's main process."""
+
+
+def per_run(fewer: tuple[int, float], more: tuple[int, float]) -> float:
+    """Return the seconds that each further run takes, given two numbers of runs with their seconds."""
+    return (more[1] - fewer[1]) / (more[0] - fewer[0])
+
+
+def build(results: Path, out: Path) -> Used:
+    """Return what one build takes."""
+    return measured("leaderboard", "build", f"results={results}", f"out={out}")
+
+
+def measured(*arguments: str) -> Used:
+    """Run a command of mobench in a process of its own."""
+    before, started = os.times(), time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", BUILD, *arguments], check=True, capture_output=True, text=True)
+    taken, after = time.perf_counter() - started, os.times()
+    processor = after.children_user + after.children_system - before.children_user - before.children_system
+    return Used(taken, processor, int(done.stderr.split()[-1]) / 1e6)

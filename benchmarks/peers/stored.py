@@ -8,9 +8,6 @@ beyond what their training takes by itself.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,7 +17,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.peers.row import Asked, Row
-from benchmarks.peers.site import BUILD, SUITE, make_results, templates
+from benchmarks.peers.site import SUITE, Used, make_results, measured, templates
 from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
 from mobench.running.executor import execute
@@ -54,22 +51,18 @@ def rows(size: Size) -> Iterator[Row]:
         for wanted in size.runs:
             runs = make_results(place / str(wanted), wanted, known)
             read(place / str(wanted))
-            seconds, megabytes = read(place / str(wanted))
+            used = read(place / str(wanted))
             time_limit, memory_limit = LIMITS.get(wanted, (None, None))
-            yield Row(PART, f"mobench results of {runs:,} runs", seconds, "s", COMMAND, time_limit)
-            yield Row(PART, f"mobench results of {runs:,} runs, peak memory", megabytes, "MB", COMMAND, memory_limit)
+            words = f"mobench results of {runs:,} runs"
+            yield Row(PART, f"{words}, processor time", used.processor_seconds, "s", COMMAND, time_limit)
+            yield Row(PART, f"{words}, peak memory", used.megabytes, "MB", COMMAND, memory_limit)
         cost = 1000 * overhead(place / "trivial")
         yield Row(PART, f"runner, each of {TRIVIAL:,} runs of one step", cost, "ms", COMMAND, OVERHEAD)
 
 
-def read(results: Path) -> tuple[float, float]:
-    """Return processor seconds and peak megabytes of `mobench results`."""
-    before = os.times()
-    command = [sys.executable, "-c", BUILD, "results", f"suite={SUITE}", f"results={results}"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    after = os.times()
-    seconds = after.children_user + after.children_system - before.children_user - before.children_system
-    return seconds, int(done.stderr.split()[-1]) / 1e6
+def read(results: Path) -> Used:
+    """Return what `mobench results` takes."""
+    return measured("results", f"suite={SUITE}", f"results={results}")
 
 
 def overhead(folder: Path) -> float:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.method import Matrix, Method, Step, Vector
 from mobench.core.registry import register
 from mobench.core.settings import choice
 from mobench.solvers import min_norm_point
+from mobench.solvers.min_norm import min_norm_points
 
 SMALLEST_LOSS = 1e-8
 """A loss that is closer to its lower bound than this is taken to be this far from it."""
@@ -77,6 +79,15 @@ class MGDA(Method):
             return min_norm_point(gram)
         divisors = self._divisors(step)
         return min_norm_point(gram / np.outer(divisors, divisors)) / divisors
+
+    @staticmethod
+    def weights_of_all(methods: Sequence[MGDA], steps: Sequence[Step]) -> Matrix:
+        grams = np.array([step.gram for step in steps])
+        if all(method.normalization == "none" for method in methods):
+            return min_norm_points(grams)
+        divisors = np.array([method._divisors(step) for method, step in zip(methods, steps, strict=True)])
+        shortest = min_norm_points(grams / (divisors[:, :, None] * divisors[:, None, :]))
+        return np.asarray(shortest / divisors)
 
     def _divisors(self, step: Step) -> Vector:
         divisors = np.ones(step.k)

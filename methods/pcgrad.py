@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
+
+import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import register
 from mobench.solvers import surgery
+from mobench.solvers.gradient_surgery import surgery_on_rows
 
 
 @register
@@ -53,13 +57,19 @@ class PCGrad(Method):
     }
 
     def weights(self, step: Step) -> Vector:
-        return surgery(step.gram, self._orders(step.k))
+        return surgery(step.gram, random_orders([self.rng], step.k)[0])
 
-    def _orders(self, k: int) -> list[list[int]]:
-        """Return, for every i, a uniformly random order of the other objectives."""
-        if k <= 2:
-            return [[1 - i] for i in range(k)] if k == 2 else [[]]
-        keys = self.rng.random((k, k))
-        keys.ravel()[:: k + 1] = 2.0  # above every other key: i itself is sorted last, and cut off
-        orders: list[list[int]] = keys.argsort(axis=1)[:, :-1].tolist()
-        return orders
+    @staticmethod
+    def weights_of_all(methods: Sequence[PCGrad], steps: Sequence[Step]) -> list[list[float]]:
+        orders = random_orders([method.rng for method in methods], steps[0].k)
+        return [surgery_on_rows(step.gram.tolist(), own) for step, own in zip(steps, orders, strict=True)]
+
+
+def random_orders(streams: Sequence[np.random.Generator], k: int) -> list[list[list[int]]]:
+    """Return, for each stream and for every i, a uniformly random order of the other objectives."""
+    if k <= 2:
+        return [[[1 - i] for i in range(k)] if k == 2 else [[]] for _ in streams]
+    keys = np.array([stream.random((k, k)) for stream in streams])
+    keys[:, range(k), range(k)] = 2.0  # above every other key: i itself is sorted last, and cut off
+    orders: list[list[list[int]]] = keys.argsort(axis=2)[:, :, :-1].tolist()
+    return orders

@@ -21,9 +21,10 @@ from mobench.conformance.scenes import (
     update,
 )
 from mobench.conformance.subject import Subject
-from mobench.core.method import Method, Vector
+from mobench.core.method import Method, Step, Vector, checked_weights
 from mobench.errors import NonFiniteError
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
+from mobench.training.step import take_steps
 
 STEPS = 8
 
@@ -96,8 +97,10 @@ def _swallows(method: Method, scene: Scene, parts: set[str]) -> bool:
 
 
 def determinism(subject: Subject) -> Verdict:
-    """The same seed gives the same updates to the last bit, whatever global generators do."""
+    """The same seed gives the same updates to the last bit, whatever global generators do, and alone or in company."""
     for k in subject.counts:
+        if subject.make().answers_together() and not _agree_in_company(subject, k):
+            return _failed(f"weights_of_all differs from weights with {k} objectives")
         runs = []
         for other in (1, 2):
             with global_randomness(other):
@@ -105,6 +108,28 @@ def determinism(subject: Subject) -> Verdict:
         if not _identical(*runs):
             return _failed(f"two runs at one seed differ with {k} objectives")
     return _passed(f"two runs at one seed agree to the last bit over {STEPS} steps")
+
+
+def _agree_in_company(subject: Subject, k: int) -> bool:
+    """Say whether methods that are asked together answer as each does alone, with the same notes, step after step."""
+    scenes = [*_scenes(k), *degenerate_scenes(k).values()]
+    company = [subject.started(k, seed) for seed in range(len(scenes))]
+    alone = [subject.started(k, seed) for seed in range(len(scenes))]
+    for iteration in range(3):
+        ahead = [_plain_step(scene, iteration) for scene in scenes]
+        answers, _ = take_steps(company, ahead)
+        for method, scene, step, answer in zip(alone, scenes, ahead, answers, strict=True):
+            own = _plain_step(scene, iteration)
+            if not np.array_equal(checked_weights(method, own), answer) or repr(own.notes) != repr(step.notes):
+                return False
+        for member, other, scene in zip(company, alone, scenes, strict=True):
+            member.observe(scene.after.copy())
+            other.observe(scene.after.copy())
+    return True
+
+
+def _plain_step(scene: Scene, iteration: int) -> Step:
+    return Step(scene.losses, Watcher(scene), scene.bounds, iteration)
 
 
 def reset(subject: Subject) -> Verdict:

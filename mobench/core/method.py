@@ -11,7 +11,7 @@ import copy
 import math
 import time
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -89,7 +89,9 @@ class Step:
         total_steps: int | None = None,
         held_out: Callable[[], Step | None] | None = None,
         thresholds: Vector | None = None,
+        gram: Matrix | None = None,
     ) -> None:
+        """Make a step; a `gram` that is given is finite, read-only, and read by nobody else."""
         seen = losses.copy()  # a view could be made writable again, and others read the original
         seen.setflags(write=False)
         self.losses = seen
@@ -107,7 +109,7 @@ class Step:
         self.gradient_seconds = 0.0
         """Time spent on gradients that the method read, which is not the method's own."""
         self._source = source
-        self._gram: Matrix | None = None
+        self._gram = gram
         self._held_out: Callable[[], Step | None] | Step | None = held_out
 
     @property
@@ -267,6 +269,15 @@ class Method(Described, ABC):
         """Return the K weights of the update `d = Σ_i w_i g_i`."""
         raise MethodError(f"{self.name} has a direction of its own and no weights")
 
+    @staticmethod
+    def weights_of_all(methods: Sequence[Any], steps: Sequence[Step]) -> npt.ArrayLike:
+        """Return B×K weights: what each of B methods of this class answers to its own step, to the last bit.
+
+        Optional, for speed: runs that step together are then asked together, where losses and Gram matrices are
+        all finite. A row that is not finite fails its own run, what is raised fails them all.
+        """
+        return [method.weights(step) for method, step in zip(methods, steps, strict=True)]
+
     def direction(self, step: Step) -> torch.Tensor:
         """Return the update as an n-vector, for what is no linear combination of the gradients.
 
@@ -290,6 +301,16 @@ class Method(Described, ABC):
     def overrides(cls, hook: str) -> bool:
         """Say whether the class defines the optional hook itself."""
         return getattr(cls, hook) is not getattr(Method, hook)
+
+    @classmethod
+    def answers_together(cls) -> bool:
+        """Say whether `weights_of_all` is written for the class's own `weights`, and not for those of a parent."""
+        for each in cls.__mro__:
+            if "weights_of_all" in vars(each):
+                return each is not Method
+            if "weights" in vars(each) or "direction" in vars(each):
+                return False
+        return False
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that changes during a run, as plain copies; of parts with a state of their own, that."""
@@ -328,8 +349,14 @@ def checked_weights(method: Method, step: Step) -> Vector:
     weights = np.asarray(method.weights(step), dtype=np.float64)
     if weights.shape != (step.k,):
         raise MethodError(f"{method.name} returned weights of shape {weights.shape}; {step.k} numbers are needed")
-    if not np.isfinite(weights).all():
+    refuse_non_finite_weights(method, step, weights)
+    return weights
+
+
+def refuse_non_finite_weights(method: Method, step: Step, weights: Vector) -> None:
+    """Raise if a weight is NaN or infinite."""
+    # a sum is finite only if every term is, and costs less than looking at each of few
+    if not math.isfinite(sum(weights.tolist())) and not np.isfinite(weights).all():
         raise NonFiniteAnswerError(
             f"{method.name} returned non-finite weights {weights.tolist()} at iteration {step.iteration}"
         )
-    return weights

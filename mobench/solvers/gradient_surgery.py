@@ -30,17 +30,19 @@ def surgery(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
     - Duplicates do not conflict. Opposites remove each other: for K = 2, d = 0 to rounding.
     """
     refuse_non_finite(gram)
-    rows: list[list[float]] = gram.tolist()
+    return np.array(surgery_on_rows(gram.tolist(), orders))
+
+
+def surgery_on_rows(rows: list[list[float]], orders: Sequence[Sequence[int]]) -> list[float]:
+    """Do as `surgery` with the rows of a Gram matrix that is known to be finite."""
     if len(rows) == 2:
         (first, cross), (_, second) = rows
         if cross < 0.0:  # w_1 = 1 − g_1·g_2/‖g_1‖²: what g_2' adds to g_1
-            return np.array(
-                (
-                    1.0 - cross / first if first >= SMALLEST_SQUARE else 1.0,
-                    1.0 - cross / second if second >= SMALLEST_SQUARE else 1.0,
-                )
-            )
-        return np.ones(2)
+            return [
+                1.0 - cross / first if first >= SMALLEST_SQUARE else 1.0,
+                1.0 - cross / second if second >= SMALLEST_SQUARE else 1.0,
+            ]
+        return [1.0, 1.0]
     weights = [1.0] * len(rows)
     for products, order in zip(rows, orders, strict=True):
         # `products[j]` is g_i'·g_j throughout
@@ -52,7 +54,7 @@ def surgery(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
                     share = product / row[j]
                     weights[j] -= share
                     products = [value - share * other for value, other in zip(products, row, strict=True)]
-    return np.array(weights)
+    return weights
 
 
 def vaccinate(gram: Matrix, orders: Sequence[Sequence[int]], goals: Matrix, rate: float) -> Vector:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from mobench.solvers.half_spaces import UnitVectors
 from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, refuse_non_finite
 
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
+
+    Stack = npt.NDArray[np.float64]
 
 
 def min_norm_point(gram: Matrix) -> Vector:
@@ -33,7 +37,7 @@ def min_norm_point(gram: Matrix) -> Vector:
     refuse_non_finite(gram)
     size = len(gram)
     if size == 2:
-        return _segment(gram)
+        return np.array(_segment(gram.tolist()))
     if size == 3:
         return np.array(_triangle(gram.tolist()))
     if size == 1:
@@ -41,13 +45,33 @@ def min_norm_point(gram: Matrix) -> Vector:
     return _simplex(gram)
 
 
-def _segment(gram: Matrix) -> Vector:
-    (first, cross), (_, second) = gram.tolist()
+def min_norm_points(grams: Stack) -> Matrix:
+    """Return `min_norm_point` of each of B Gram matrices (B×K×K), with the same bits, in fewer calls."""
+    size = grams.shape[1]
+    if size == 2:
+        return np.array([_segment(gram) for gram in grams.tolist()])
+    if size == 3:
+        return np.array([_triangle(gram) for gram in grams.tolist()])
+    squares = np.diagonal(grams, axis1=1, axis2=2)
+    if size == 1 or squares.min() < SMALLEST_SQUARE:
+        return np.array([min_norm_point(gram) for gram in grams])
+    norms = np.sqrt(squares)
+    inverse = 1.0 / norms
+    scaled = grams * inverse[:, None, :] * inverse[:, :, None]
+    bounds = norms.min(axis=1, keepdims=True) / norms
+    weights = np.array([_multipliers(*each) for each in zip(scaled, bounds, strict=True)])
+    weights *= bounds
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+def _segment(gram: list[list[float]]) -> tuple[float, float]:
+    (first, cross), (_, second) = gram
     from_first, from_second = first - cross, second - cross
     if from_first <= 0.0 or from_second <= 0.0:
-        return np.array((1.0, 0.0) if first <= second else (0.0, 1.0))
+        return (1.0, 0.0) if first <= second else (0.0, 1.0)
     total = from_first + from_second
-    return np.array((from_second / total, from_first / total))
+    return from_second / total, from_first / total
 
 
 def _triangle(gram: list[list[float]]) -> tuple[float, float, float]:
@@ -113,10 +137,20 @@ def _simplex(gram: Matrix) -> Vector:
         weights[norms.argmin()] = 1.0
         return weights
     inverse = shortest / norms
-    vectors = UnitVectors(scaled)
-    y = vectors.contradiction(np.ones(len(norms)))
-    if y is None:
-        y = vectors.multipliers(inverse)
-    np.multiply(inverse, y, out=weights)
+    np.multiply(inverse, _multipliers(scaled, inverse), out=weights)
     weights /= weights.sum()
     return weights
+
+
+def _multipliers(scaled: Matrix, inverse: Vector) -> Vector:
+    """Return y of the shortest x with û_i·x ≥ 1/‖g_i‖, up to a factor, or one that vanishes if there is none."""
+    vectors = UnitVectors(scaled)
+    y = vectors.contradiction(_ones(len(inverse)))
+    return vectors.multipliers(inverse) if y is None else y
+
+
+@cache
+def _ones(size: int) -> Vector:
+    ones = np.ones(size)
+    ones.setflags(write=False)
+    return ones

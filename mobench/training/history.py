@@ -55,10 +55,13 @@ class History:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add one sampled step; a column that is missing in a row gets None there."""
+        columns = self.columns
         for name, value in row.items():
-            column = self.columns.setdefault(name, [None] * self.length)
+            if (column := columns.get(name)) is None:
+                column = columns[name] = [None] * self.length
             column.append(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
         self.length += 1
-        for column in self.columns.values():
-            if len(column) < self.length:
-                column.append(None)
+        if len(row) < len(columns):
+            for column in columns.values():
+                if len(column) < self.length:
+                    column.append(None)

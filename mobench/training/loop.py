@@ -7,11 +7,9 @@ numbers, fails alone and at that step; the others go on unchanged.
 from __future__ import annotations
 
 import time
-import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ import numpy as np
 import scipy.linalg.lapack  # noqa: F401 - solvers ask for it when first called; no run's clock is to pay for it
 import torch
 
-from mobench.core.method import RESERVED, Matrix, Method, Step, Vector
+from mobench.core.method import RESERVED, Matrix, Method, Step, refuse_non_finite_weights
 from mobench.core.outcome import Outcome
 from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
@@ -29,69 +27,17 @@ from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
 from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
-from mobench.training.history import History, Means, sampled_steps
+from mobench.training.history import sampled_steps
 from mobench.training.leaving import FIRST_LOOK, leaving
 from mobench.training.make_workload import make_workload
+from mobench.training.member import Member
 from mobench.training.optimizer import Training
-from mobench.training.secondary_progress import secondary_progress, update_of
-from mobench.training.step import take_step
+from mobench.training.sampled_rows import sampled_rows
+from mobench.training.secondary_progress import secondary_progress
+from mobench.training.step import take_steps
 from mobench.training.step_reports import REPORT_SECONDS, tell
 from mobench.training.stopping import Stopped, ran_out_of_memory, stop_requested
-from mobench.training.workload import Stack, Workload
-
-
-class Member:
-    """One run of a group: its method and everything that is recorded about it."""
-
-    def __init__(self, spec: RunSpec, method: Method, workload: Workload, index: int) -> None:
-        self.spec = spec
-        self.method = method
-        self.index = index
-        self.gradients = workload.gradients_of(index)
-        self.held_out = partial(workload.held_out, index)
-        self.lower_bounds: Vector = workload.lower_bounds[index]
-        self.thresholds: Vector | None = workload.thresholds[index]
-        self.by_direction = method.overrides("direction")
-        self.observes = method.overrides("observe")
-        self.means = Means()
-        self.history = History()
-        self.method_seconds = 0.0
-        self.steps = 0
-        self.left = False
-        """Whether it left its group and is to begin again elsewhere."""
-        self.error: str | None = None
-        self.failed_at: int | None = None
-
-    def fail(self, error: BaseException, iteration: int) -> None:
-        """Mark the run as failed at `iteration`."""
-        self.error = "".join(traceback.format_exception(error))
-        self.failed_at = iteration
-
-    def take(self, step: Step) -> Vector | None:
-        """Let the method take `step`, and return its weights, None for a direction of its own."""
-        weights, seconds = take_step(self.method, step, self.gradients)
-        self.method_seconds += seconds
-        self.steps += 1
-        if step.notes:
-            self.means.add(step.notes)
-        return weights
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint must hold of this run."""
-        kept = ("method_seconds", "steps", "left", "error", "failed_at")
-        return {
-            **{name: getattr(self, name) for name in kept},
-            "method": self.method.state_dict(),
-            "means": vars(self.means),
-            "history": vars(self.history),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        self.method.load_state_dict(state.pop("method"))
-        vars(self.means).update(state.pop("means"))
-        vars(self.history).update(state.pop("history"))
-        vars(self).update(state)
+from mobench.training.workload import Stack
 
 
 class Group:
@@ -199,10 +145,14 @@ class Group:
         losses = workload.begin(iteration)
         finite = bool(np.isfinite(losses).all())
         weights = np.zeros((workload.size, workload.k))
+        taken: list[tuple[Member, Step]] = []
+        together = self.asked_together(alive) if finite else {}
+        for members in together.values():
+            taken += self.ask_together(members, losses, weights)
         for member in alive:
-            seen = losses[member.index]
-            bounds, limits = member.lower_bounds, member.thresholds
-            step = Step(seen, member.gradients, bounds, iteration, self.total, member.held_out, limits)
+            if member.kind in together:
+                continue
+            step = self.step_of(member, losses)
             try:
                 if not finite:
                     self.refuse_non_finite_losses(step)
@@ -214,8 +164,9 @@ class Group:
                 continue
             if chosen is not None:
                 weights[member.index] = chosen
-            if sample:
-                member.history.add(self.sample(member, seen, weights[member.index], step.notes))
+            taken.append((member, step))
+        if sample and taken:
+            self.sample(taken, losses, weights)
         grams = workload.grams()
         if grams is not None:
             self.track_progress(grams, weights)
@@ -224,6 +175,53 @@ class Group:
             refuse_non_finite(workload.parameters)
         elif not np.isfinite(grams).all():
             self.fail_non_finite_gradients()
+
+    def step_of(self, member: Member, losses: Matrix, gram: Matrix | None = None) -> Step:
+        """Return what a member's method may read at this iteration."""
+        seen, bounds, limits = losses[member.index], member.lower_bounds, member.thresholds
+        return Step(seen, member.gradients, bounds, self.iteration, self.total, member.held_out, limits, gram)
+
+    def asked_together(self, alive: list[Member]) -> dict[type[Method], list[Member]]:
+        """Return the members whose methods answer together, by class."""
+        classes: dict[type[Method], list[Member]] = {}
+        for member in alive:
+            if member.together:
+                classes.setdefault(member.kind, []).append(member)
+        return {kind: members for kind, members in classes.items() if self.finite_grams(members)}
+
+    def finite_grams(self, members: list[Member]) -> bool:
+        """Say whether these are several, whose Gram matrices are all finite."""
+        if len(members) == 1 or (grams := self.workload.grams()) is None:
+            return False
+        return bool(np.isfinite(grams[[member.index for member in members]]).all())
+
+    def ask_together(self, members: list[Member], losses: Matrix, weights: Matrix) -> list[tuple[Member, Step]]:
+        """Let methods of one class choose together; return those that took the step, whose weights are written."""
+        grams = self.workload.grams()
+        assert grams is not None
+        own = grams[[member.index for member in members]]  # a copy: others read the original
+        own.setflags(write=False)
+        steps = [self.step_of(member, losses, gram) for member, gram in zip(members, own, strict=True)]
+        try:
+            answers, seconds = take_steps([member.method for member in members], steps)
+        except Exception as error:
+            if ran_out_of_memory(error):
+                raise
+            for member in members:
+                member.fail(error, self.iteration)
+            return []
+        taken = []
+        for member, step, answer in zip(members, steps, answers, strict=True):
+            try:
+                refuse_non_finite_weights(member.method, step, answer)
+            except NonFiniteError as error:
+                member.fail(error, self.iteration)
+                continue
+            member.gradients.apply(answer)
+            member.took(step, seconds)
+            weights[member.index] = answer
+            taken.append((member, step))
+        return taken
 
     def fail_non_finite_gradients(self) -> None:
         """Fail members that have not looked at their gradients; those whose squares alone overflow go on."""
@@ -237,24 +235,24 @@ class Group:
             if not np.isfinite(loss):
                 raise NonFiniteError(f"the loss '{name}' is {loss} at step {step.iteration}")
 
-    def sample(self, member: Member, losses: Vector, weights: Vector, notes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the curves keep of this step: what is measured, and what was noted by other names.
+    def sample(self, taken: list[tuple[Member, Step]], losses: Matrix, weights: Matrix) -> None:
+        """Add this step to the curves: what is measured, and what was noted by other names.
 
-        Nothing measured is read from the step, which was in the method's hands.
+        Nothing measured is read from the steps, which were in the methods' hands.
         """
         grams = self.workload.grams()
-        row: dict[str, Any] = {"step": self.iteration, "losses": losses, "weights": weights}
-        if grams is not None:
-            gram = grams[member.index]
-            row["gradient_norms"] = norms = np.sqrt(np.diagonal(gram))
-            scale = norms[0] * norms[1:]
-            row["cosines"] = np.divide(gram[0, 1:], scale, out=np.zeros_like(scale), where=scale > 0)
-            if not member.by_direction:
-                row |= update_of(gram, weights)
-        if (point := self.workload.point(member.index)) is not None:
-            row["point"] = point
-        noted = {name: value for name, value in notes.items() if isinstance(value, np.ndarray)}
-        return row | {name: value for name, value in noted.items() if name not in RESERVED}
+        asked = [member.index for member, _ in taken]
+        combined = [not member.by_direction for member, _ in taken]
+        rows = sampled_rows(
+            self.iteration, losses[asked], weights[asked], None if grams is None else grams[asked], combined
+        )
+        for (member, step), row in zip(taken, rows, strict=True):
+            if (point := self.workload.point(member.index)) is not None:
+                row["point"] = point
+            for name, value in step.notes.items():
+                if isinstance(value, np.ndarray) and name not in RESERVED:
+                    row[name] = value
+            member.history.add(row)
 
     def track_progress(self, grams: Stack, weights: Matrix) -> None:
         """Accumulate how much each step advances the secondary objectives to first order."""

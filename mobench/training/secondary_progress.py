@@ -10,8 +10,6 @@ Gram matrix G, as <g_j, d> = (G w)_j and ‖d‖² = wᵀ G w. Leading dimension
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -46,11 +44,3 @@ def secondary_progress(gram: Array, weights: Array) -> Array:
     """
     worst: Array = secondary_cosines(gram, weights).min(axis=-1, initial=1.0)
     return worst
-
-
-def update_of(gram: Array, weights: Array) -> dict[str, float]:
-    """Return the length of the update d = Σ_i w_i g_i, and its `alignment` cos(d, g_1), 0 where one of them is zero."""
-    along = gram @ weights
-    length = math.sqrt(max(float(weights @ along), 0.0))
-    scale = length * math.sqrt(gram[0, 0])
-    return {"update_norm": length, "alignment": float(along[0]) / scale if scale > 0.0 else 0.0}

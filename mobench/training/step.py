@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mobench.core.method import GradientSource, Method, Step, Vector, checked_weights
+from mobench.core.method import GradientSource, Matrix, Method, Step, Vector, checked_weights
 from mobench.core.registry import find_method
 from mobench.errors import MethodError, NonFiniteAnswerError, UserError
 
@@ -112,6 +112,20 @@ def take_step(method: Method, step: Step, gradients: Gradients) -> Update:
         return Update(None, seconds)
     gradients.apply(chosen)
     return Update(chosen, seconds)
+
+
+def take_steps(methods: Sequence[Method], steps: Sequence[Step]) -> tuple[Matrix, float]:
+    """Ask methods of one class together; return the B×K weights, and each method's share of their own time.
+
+    Whether a row is finite is left to the caller, who knows whose run it is.
+    """
+    started = time.perf_counter()
+    first, shape = methods[0], (len(steps), steps[0].k)
+    chosen = np.asarray(first.weights_of_all(methods, steps), dtype=np.float64)
+    if chosen.shape != shape:
+        raise MethodError(f"{first.name}.weights_of_all returned shape {chosen.shape}; {shape} is needed")
+    seconds = time.perf_counter() - started - sum(step.seconds_of_others for step in steps)
+    return chosen, seconds / len(steps)
 
 
 def _checked_direction(method: Method, step: Step, n: int) -> Tensor:

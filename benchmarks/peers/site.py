@@ -50,9 +50,11 @@ sys.exit(code)
 
 @dataclass(frozen=True)
 class Size:
-    """The numbers of runs."""
+    """The numbers of runs, and what they are runs of: the whole suite, unless a profile or methods are named."""
 
     runs: tuple[int, ...]
+    profile: str | None = None
+    methods: tuple[str, ...] = ()
 
 
 SIZES = {"quick": Size((1_000,)), "default": Size((1_000, 10_000)), "all": Size((1_000, 10_000, 100_000))}
@@ -62,11 +64,11 @@ def rows(size: Size) -> Iterator[Row]:
     """Yield seconds and megabytes of a build for each number of runs, then the weight of the front page."""
     with tempfile.TemporaryDirectory(prefix="mobench-peers-") as folder:
         place = Path(folder)
-        known = templates(place / "templates")
+        known = templates(place / "templates", size.profile)
         taken: list[tuple[int, float]] = []
         for wanted in size.runs:
             results, out = place / str(wanted), place / f"site-{wanted}"
-            runs = make_results(results, wanted, known)
+            runs = make_results(results, wanted, known, size.profile, size.methods)
             used = build(results, out)
             taken.append((runs, used.processor_seconds))
             time_limit, memory_limit = LIMITS.get(wanted, (None, None))
@@ -91,9 +93,10 @@ def instance_of(spec: RunSpec) -> str:
     return hash_of([spec.problem, spec.problem_settings, spec.training])
 
 
-def templates(folder: Path) -> dict[str, RunRecord]:
+def templates(folder: Path, profile: str | None = None) -> dict[str, RunRecord]:
     """Run one configuration once on every problem instance."""
     settings = [f"suite={SUITE}", "methods=ws", "methods.ws.weight=0.5", "seeds=1", f"results={folder}", "jobs=0"]
+    settings += [f"profile={profile}"] if profile else []
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(["run", *settings, "--quiet"]) == 0
     return {instance_of(record.spec): record for record in Store(folder).records()}
@@ -108,10 +111,17 @@ def moved(record: RunRecord, spec: RunSpec, noise: np.random.Generator) -> RunRe
     return replace(record, spec=spec, outcome=settled(replace(record.outcome, metrics=metrics)))
 
 
-def make_results(folder: Path, runs: int, known: dict[str, RunRecord]) -> int:
+def make_results(
+    folder: Path,
+    runs: int,
+    known: dict[str, RunRecord],
+    profile: str | None = None,
+    methods: tuple[str, ...] = (),
+) -> int:
     """Store so many runs, as near as whole seeds allow, and return their number."""
-    (single,) = make_plans([SUITE], None, {"seeds": 1})
-    (plan,) = make_plans([SUITE], None, {"seeds": max(1, round(runs / len(single.specs)))})
+    chosen = {"methods": list(methods)} if methods else {}
+    (single,) = make_plans([SUITE], profile, {**chosen, "seeds": 1})
+    (plan,) = make_plans([SUITE], profile, {**chosen, "seeds": max(1, round(runs / len(single.specs)))})
     store, noise = Store(folder), np.random.default_rng(0)
     for spec in plan.specs:
         store.save(moved(known[instance_of(spec)], spec, noise))

@@ -12,7 +12,8 @@ from mobench.store.folder import Store
 
 from . import Kernel, built_once
 
-STEPS = 5
+TINY: dict[str, object] = {"training.steps": 5}
+"""What makes the runs of a suite tiny."""
 
 
 def plan(suite: str = "escape") -> Plan:
@@ -23,7 +24,7 @@ def plan(suite: str = "escape") -> Plan:
 @cache
 def tiny_plan(seeds: int) -> Plan:
     """Return the runs of all methods on a double well, five steps each."""
-    return make_plan(load_suite("escape", "quick"), {"seeds": seeds, "training.steps": STEPS})
+    return make_plan(load_suite("escape", "quick"), {"seeds": seeds, **TINY})
 
 
 @built_once

@@ -1,22 +1,35 @@
 """Call every benchmark of a folder with its first and last combination of parameters; print asv's names as JSON.
 
+Nothing is measured: kernels are not warmed up, suites have two methods, and of benchmarks of one class whose code is
+the same, such as `time_build` and `peakmem_build`, the first is called.
+
 python run_each_benchmark.py BENCHMARK_DIR
 """
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import sys
+from pathlib import Path
 
 from asv_runner.discovery import disc_benchmarks, update_sys_path
 
 if __name__ == "__main__":
     root = sys.argv[1]
     update_sys_path(root)
-    called = {}
+    kernels = importlib.import_module(f"{Path(root).name}.kernels")
+    kernels.WARM_CALLS = 0
+    importlib.import_module(f"{kernels.__name__}.runner").TINY["methods"] = ["pcd", "mgda"]
+    called: dict[str, list[object]] = {}
+    same: dict[object, str] = {}
     for benchmark in disc_benchmarks(root):
         combinations = list(itertools.product(*benchmark._params)) if benchmark._params else [()]
         ends = combinations if len(combinations) < 2 else [combinations[0], combinations[-1]]
-        called[benchmark.name] = [benchmark.func(*combination) for combination in ends]
+        code = benchmark.func.__code__
+        first = same.setdefault(
+            (benchmark.func.__self__.__class__, code.co_code, code.co_names, code.co_consts), benchmark.name
+        )
+        called[benchmark.name] = called.get(first) or [benchmark.func(*combination) for combination in ends]
     print(json.dumps(called))

@@ -23,7 +23,7 @@ def test_every_command_of_a_guide_works(document, tmp_path):
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for block in blocks(document, "sh"):
         done = subprocess.run(
-            ["bash", "-ec", block], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+            ["bash", "-ec", block], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=1200
         )
         assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
     if document == "add-a-method.md":

@@ -14,6 +14,7 @@ from filelock import FileLock
 from benchmarks.peers.command import Request, with_peers, write
 from benchmarks.peers.row import Asked, Row
 from mobench.running.environment import environment
+from tests.leaderboard.figure import write_figure
 from tests.leaderboard.speed_history import record_history
 
 ROWS = (
@@ -128,6 +129,12 @@ def several(commands: list[tuple[int, tuple[str, ...]]], cwd: Path) -> None:
         [sys.executable, "-c", script], cwd=cwd, env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def figure(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the interactive figure alone."""
+    return write_figure(tmp_path_factory.mktemp("figure"))
 
 
 @pytest.fixture(scope="session")

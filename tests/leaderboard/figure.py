@@ -41,11 +41,6 @@ def write_figure(folder: Path) -> Path:
     return folder / "directions.html"
 
 
-@pytest.fixture(scope="module")
-def figure(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_figure(tmp_path_factory.mktemp("figure"))
-
-
 @pytest.fixture
 def page(browser: Browser, figure: Path) -> Iterator[Page]:
     with watched_page(browser) as page:

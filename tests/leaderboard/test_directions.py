@@ -15,9 +15,7 @@ from mobench.core.registry import find_method, methods
 from mobench.core.settings import choice, integer, real
 from mobench.leaderboard.site.directions import REACH, _tables, weights_table
 from mobench.leaderboard.site.names import file_stem
-from tests.leaderboard.figure import FORM, KEYS, SHAPE, figure, gradients_at, python_direction, read_tables
-
-__all__ = ["figure"]
+from tests.leaderboard.figure import FORM, KEYS, SHAPE, gradients_at, python_direction, read_tables
 
 POINTS = [
     (0, 0),

@@ -14,9 +14,9 @@ from mobench.core.registry import find_method
 from mobench.leaderboard.site.directions import FIRST
 from mobench.reporting.plots.style import method_styles
 from tests.leaderboard.browser import browser, watched_page
-from tests.leaderboard.figure import FORM, KEYS, figure, gradients_at, page, python_direction
+from tests.leaderboard.figure import FORM, KEYS, gradients_at, page, python_direction
 
-__all__ = ["browser", "figure", "page"]
+__all__ = ["browser", "page"]
 
 UNIT = 130
 """Drawing units in one unit of length."""

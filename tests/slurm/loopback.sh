@@ -38,7 +38,8 @@ SlurmctldPidFile=$folder/slurmctld.pid
 SlurmdPidFile=$folder/slurmd.pid
 SlurmctldLogFile=$folder/slurmctld.log
 SlurmdLogFile=$folder/slurmd.log
-SchedulerParameters=sched_interval=5,bf_interval=5
+KillWait=5
+SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=1
 NodeName=localhost NodeAddr=127.0.0.1 CPUs=2 RealMemory=2000
 PartitionName=main Nodes=localhost Default=YES MaxTime=60 State=UP
 CONF

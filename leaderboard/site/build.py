@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +24,7 @@ from .downloads import all_runs, write_results
 from .findings import DOCUMENT, PAGE, findings_page
 from .index_page import index_page
 from .markers import marker_styles
+from .method_costs import method_costs
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
 from .pictures import draw_suite, write_pictures
@@ -78,6 +79,7 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
             key = found.suite.name, found.suite.profile
             reference = None if found.differs else submissions.references.get(key)
             views.append(SuiteView(numbers, rank([found], links), pictures, reference))
+        speed = replace(speed, costs=method_costs(views))
         _write_pages(folder, options, views, overall, links, speed, submissions.sources)
         _write_assets(folder, links)
 

@@ -1,4 +1,4 @@
-"""What can be searched for: methods, problems, suites and documents, each with its page."""
+"""What can be searched for: methods, problems, suites, documents and findings, each with its page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from mobench.core.registry import methods, problems
 
 from .contender_links import ContenderLink
-from .documents import PAGES, title_of
+from .documents import PAGES, text_of, title_of
+from .findings import DOCUMENT, read_findings
 from .names import file_stem
 from .suite_view import SuiteView
 
@@ -37,6 +38,9 @@ def search_entries(views: Sequence[SuiteView], links: Mapping[str, ContenderLink
         for suite in [view.results.suite]
     ]
     found += [Entry(title_of(name), name, "document", page) for name, page in PAGES.items()]
+    found += [
+        Entry(one.question, one.answer.striptags(), "finding", one.href) for one in read_findings(text_of(DOCUMENT))[1]
+    ]
     return [asdict(entry) for entry in found]
 
 

@@ -1,7 +1,8 @@
-"""The speed of the code: its history as asv recorded it, on pages under `speed/`, and a table of peers."""
+"""Speed: what methods cost, a table of peers, and the history of the code as asv recorded it, under `speed/`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,16 @@ class Speed:
     machines: list[Machine]
     peers: dict[str, Any] | None
     picture: bytes | None = None
+    costs: Mapping[str, Any] | None = None
+    """What a step of each method costs, see `method_costs`."""
 
     @property
     def shown(self) -> dict[str, Any] | None:
         """What the front page says, None where there is nothing."""
-        if not self.machines and self.peers is None:
+        if not self.machines and self.peers is None and self.costs is None:
             return None
-        return {"href": PAGE, "history": bool(self.machines), "peers": self.peers is not None}
+        parts = {"methods": self.costs, "peers": self.peers, "history": self.machines}
+        return {"href": PAGE, **{name: bool(part) for name, part in parts.items()}}
 
     def write(self, site: SiteFolder, pages: Pages) -> None:
         """Write the page of speed with its data.
@@ -47,7 +51,7 @@ class Speed:
             site.write(DATA, records_file(self.machines))
         picture = None if self.picture is None else write_picture(site, PICTURE, PLOT, self.picture)
         if self.shown:
-            site.write(PAGE, speed_page(pages, self.machines, self.peers, picture))
+            site.write(PAGE, speed_page(pages, self.machines, self.peers, picture, self.costs))
 
 
 def read_speed(folder: Path | None, peers: Path | None) -> Speed:

@@ -1,4 +1,4 @@
-"""The page of the code's own speed: beside other libraries, and over its history from asv's records."""
+"""The page of speed: what methods cost, the code beside other libraries, and its history from asv's records."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from markupsafe import Markup, escape
 
+from .documents import PAGES
 from .pages import Pages
 from .pictures import Shown
 from .speed_records import Machine, Series
@@ -40,13 +41,19 @@ class SpeedRow:
 
 
 def speed_page(
-    pages: Pages, machines: Sequence[Machine], peers: Mapping[str, Any] | None, picture: Shown | None
+    pages: Pages,
+    machines: Sequence[Machine],
+    peers: Mapping[str, Any] | None,
+    picture: Shown | None,
+    costs: Mapping[str, Any] | None,
 ) -> str:
     """Return the page."""
     return pages.render(
         "speed.html",
         PAGE,
-        "Speed of the code",
+        "Speed",
+        costs=costs,
+        about=PAGES["performance.md"],
         machines=[{"name": machine.name, "layers": list(_layers(machine)), **_span(machine)} for machine in machines],
         data=DATA,
         peers=peers,

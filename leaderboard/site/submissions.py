@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from mobench.core.spec import RunSpec
 from mobench.scoring.sent_in import SentIn
 from mobench.store.columns import RunColumns
 from mobench.store.folder import Store
 from mobench.store.record import RunRecord
-from mobench.store.stored_runs import Runs
+from mobench.store.stored_runs import Runs, Steps
 from mobench.submissions import Bundle, BundleError, find_bundles, read_bundle
 from mobench.submissions.bundle import SubmittedSuite
 from mobench.submissions.expected_runs import requirements
@@ -156,6 +155,9 @@ class WithReference:
             yield record
         yield from (record for record in self.reference.records if record.id not in stored)
 
+    def histories(self, ids: Collection[str]) -> Iterator[Steps]:
+        return _histories(self.own, self.reference.records, ids)
+
     def columns(self) -> RunColumns:
         own = self.own.columns()
         stored = set(own.ids)
@@ -179,14 +181,8 @@ class WithSubmissions:
             yield record
         yield from self._fresh(taken)
 
-    def histories(self, ids: Collection[str]) -> Iterator[tuple[str, Mapping[str, list[Any]]]]:
-        own = set()
-        for id_, history in self.own.histories(ids):
-            own.add(id_)
-            yield id_, history
-        for record in (record for part in self.parts for record in part.records):
-            if record.id in ids and record.id not in own:
-                yield record.id, record.outcome.history
+    def histories(self, ids: Collection[str]) -> Iterator[Steps]:
+        return _histories(self.own, (record for part in self.parts for record in part.records), ids)
 
     def columns(self) -> RunColumns:
         own = self.own.columns()
@@ -199,6 +195,17 @@ class WithSubmissions:
             yield from (record for record in part.records if _method(record.spec) in fresh)
             taken |= fresh.keys()
             self.sent_in.update(fresh)
+
+
+def _histories(own: Runs, others: Iterable[RunRecord], ids: Collection[str]) -> Iterator[Steps]:
+    """Yield what is kept of the steps of the runs that are asked for; of runs that both have, the own."""
+    found = set()
+    for id_, history in own.histories(ids):
+        found.add(id_)
+        yield id_, history
+    for record in others:
+        if record.id in ids and record.id not in found:
+            yield record.id, record.outcome.history
 
 
 def _method(spec: RunSpec) -> str:

@@ -83,11 +83,10 @@ def _costs(runs: RunColumns, order: NDArray[np.int64]) -> pd.DataFrame:
 
 def _repeated(column: pa.ChunkedArray, order: NDArray[np.int64]) -> NDArray[np.object_]:
     """Return a column of few different texts, each of them one object, which compares fast; NaN where there is none."""
-    coded = pc.dictionary_encode(column, null_encoding="encode").unify_dictionaries()
-    different = coded.chunk(0).dictionary.to_pylist() if coded.num_chunks else []
+    coded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    different = coded.dictionary.to_pylist()
     texts = np.array([math.nan if text is None else sys.intern(text) for text in different], dtype=object)
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
-    found: NDArray[np.object_] = texts[codes[order]]
+    found: NDArray[np.object_] = texts[coded.indices.to_numpy()[order]]
     return found
 
 

@@ -182,7 +182,7 @@ class Store:
 
     def histories(
         self, ids: Iterable[str], on_damage: OnDamage | None = None
-    ) -> Iterator[tuple[str, dict[str, list[Any]]]]:
+    ) -> Iterator[tuple[str, Mapping[str, list[Any]]]]:
         """Yield what runs keep of their steps, in the order of their ids; `columns` must have found them whole."""
         for id_ in sorted(set(ids)):
             path = self.path(id_)

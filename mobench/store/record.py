@@ -180,7 +180,7 @@ class RunRecord:
 _RECORD = TypeAdapter(RunRecord)
 
 
-def history_of(text: bytes) -> tuple[str, dict[str, list[Any]]]:
+def history_of(text: bytes) -> tuple[str, Mapping[str, list[Any]]]:
     """Return the id of a record and what it keeps of the run's steps; ValueError where its checksum does not fit.
 
     It costs half of `RunRecord.decode`, which must have found the record whole before: nothing else is checked.

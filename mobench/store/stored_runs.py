@@ -10,6 +10,9 @@ from mobench.store.columns import RunColumns
 from mobench.store.folder import OnDamage, Store
 from mobench.store.record import RunRecord
 
+Steps = tuple[str, Mapping[str, list[Any]]]
+"""A run's id, and what its record keeps of its steps."""
+
 
 @runtime_checkable
 class Runs(Protocol):
@@ -21,8 +24,8 @@ class Runs(Protocol):
     def columns(self) -> RunColumns:
         """Return what tables need of all runs, without curves."""
 
-    def histories(self, ids: Collection[str]) -> Iterable[tuple[str, Mapping[str, list[Any]]]]:
-        """Yield what some of the runs, which `columns` has found, keep of their steps, by the run's id."""
+    def histories(self, ids: Collection[str]) -> Iterable[Steps]:
+        """Yield what some of the runs, which `columns` has found, keep of their steps."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class StoredRuns:
     def __call__(self) -> Iterator[RunRecord]:
         return self.store.records(self.ids, on_damage=self.on_damage)
 
-    def histories(self, ids: Collection[str]) -> Iterator[tuple[str, Mapping[str, list[Any]]]]:
+    def histories(self, ids: Collection[str]) -> Iterator[Steps]:
         return self.store.histories(ids, on_damage=self.on_damage)
 
     def columns(self) -> RunColumns:

@@ -31,7 +31,7 @@ class Curves(AlongTheRun):
         known = {listed[self.place] for listed in names.values() if self.place < len(listed)}
         return frame.assign(objective=known.pop() if len(known) == 1 else f"objective {objective}")
 
-    def take(self, *, objective: int = 1) -> None:
+    def take(self, *, objective: int = 1, **options: Any) -> None:
         if not isinstance(objective, int) or objective < 1:
             raise UserError(f"the plot curves takes objective=N, 1 for the primary, not {objective}")
         self.place = objective - 1

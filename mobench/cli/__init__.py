@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run([*(sys.argv[1:] if arguments is None else arguments)])
     except UserError as error:
-        print(f"mobench: {error}", file=sys.stderr)
+        from mobench.core.plain_text import readable
+
+        print(f"mobench: {readable(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         return 141

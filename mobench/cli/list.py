@@ -108,17 +108,19 @@ def _print(kind: str, entries: list[dict[str, Any]]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from mobench.core.plain_text import plain
+
     console = Console(highlight=False)
     for entry in entries:
         if kind == "params":
             line = f"{entry['id']}={entry['default']}  ({entry['accepted']}) {entry['meaning']}"
-            console.print(Text(line), soft_wrap=True)
+            console.print(Text(plain(line)), soft_wrap=True)
             continue
-        console.print(Text.assemble((entry["id"], "bold"), "  ", entry["summary"]), soft_wrap=False)
+        console.print(Text.assemble((entry["id"], "bold"), "  ", plain(entry["summary"])), soft_wrap=False)
         if kind == "suites":
             parts = entry["includes"] or [*entry["problems"], *entry["methods"]]
             console.print(Padding(Text(f"profiles: {', '.join(entry['profiles'])}; {', '.join(parts)}"), (0, 0, 0, 4)))
             continue
         for name, setting in entry["settings"].items():
             line = f"{name} = {setting['default']}  ({setting['accepted']}) {setting['meaning']}"
-            console.print(Padding(Text(line), (0, 0, 0, 4)))
+            console.print(Padding(Text(plain(line)), (0, 0, 0, 4)))

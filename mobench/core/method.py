@@ -198,8 +198,11 @@ class Step:
     def note(self, **diagnostics: Any) -> None:
         """Record diagnostics of this step: scalars are averaged over the run, arrays are sampled.
 
-        A curve that the benchmark itself measures, see `RESERVED`, cannot be noted.
+        A curve that the benchmark itself measures, see `RESERVED`, cannot be noted. Names have no unseen characters.
         """
+        if not all(map(str.isprintable, diagnostics)):
+            unseen = next(name for name in diagnostics if not name.isprintable())
+            raise MethodError(f"step.note: {unseen!a} has characters that are not seen; note it by another name")
         for name in RESERVED.intersection(diagnostics):
             if isinstance(diagnostics[name], np.ndarray):
                 raise MethodError(f"step.note({name}=…): the benchmark measures this curve; note it by another name")

@@ -35,6 +35,12 @@ def last_line(text: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
 
 
+def in_one_line(text: str) -> str:
+    """Return a text as one line, `plain`, and cut where it is too long to be read."""
+    line = plain(" ".join(text[: 10 * LONGEST_LINE].split()))
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+
+
 def said_by(error: BaseException) -> str:
     """Return the last line of what an error says, with its type."""
     return last_line("".join(traceback.format_exception_only(error)))

@@ -26,6 +26,7 @@ from weakref import WeakKeyDictionary
 
 from mobench.core.deferred import deferred
 from mobench.core.method import Method
+from mobench.core.plain_text import in_one_line
 from mobench.core.plot import Plot
 from mobench.core.problem import Problem
 from mobench.errors import UserError, unknown
@@ -67,6 +68,8 @@ def register(plugin: PluginT) -> PluginT:
     if plugin not in _files and (file := _written_in(sys._getframe(1))) is not None:
         _files[plugin] = file
     kind, id_ = _kind(plugin), _id(plugin)
+    if not isinstance(id_, str) or not id_.isprintable():
+        raise UserError(f"{origin(plugin)}: {id_!a} is no name for one of the {kind}; a name has only seen characters")
     other = _found[kind].get(id_)
     if other is not None and origin(other) != origin(plugin):
         raise UserError(f"two {kind} are called '{id_}': {origin(other)} and {origin(plugin)}; rename one")
@@ -251,7 +254,11 @@ def _load_file(file: Path) -> None:
         raise
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise UserError(f"plugins={file}: the file fails on import: {type(error).__name__}: {error}") from error
+        raise UserError(f"plugins={file}: the file fails on import: {_words_of(error)}") from error
+
+
+def _words_of(error: BaseException) -> str:
+    return in_one_line(f"{type(error).__name__}: {error}")  # of a syntax error that has the line
 
 
 def _load_mentioning(id_: str) -> None:
@@ -286,10 +293,8 @@ def _all(kind: str) -> dict[str, Plugin]:
                 loaded = entry.load()
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken package costs only what it would have added
                 source = entry.dist.name if entry.dist else entry.value
-                reason = f"{type(error).__name__}: {error}"
-                warnings.warn(
-                    f"{kind} of the package {source} cannot be loaded: {reason}", RuntimeWarning, stacklevel=2
-                )
+                reason = f"{kind} of the package {source} cannot be loaded: {_words_of(error)}"
+                warnings.warn(reason, RuntimeWarning, stacklevel=2)
                 continue
             if inspect.isclass(loaded) and issubclass(loaded, (Method, Problem, Plot)):
                 register(loaded)

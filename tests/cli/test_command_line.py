@@ -219,6 +219,16 @@ def test_lists(tmp_path, what):
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
 
 
+def test_text_of_a_plugin_is_listed_as_text(tmp_path):
+    text = r"\x1b[31mRed\x1b[0m [/b] \u202e"
+    lines = f"from mobench import Method, real, register\n\n\n@register\nclass Mine(Method):\n    '{text}'\n"
+    lines += f"    tau: float = real(1.0, meaning='{text}')\n    def weights(self, step): pass\n"
+    (tmp_path / "mine.py").write_text(lines)
+    for what in ("methods", "params"):
+        words = mobench("list", what, "plugins=mine.py", cwd=tmp_path)
+        assert text in words and "\x1b" not in words and "\u202e" not in words
+
+
 def test_check_reports_the_battery(folder):
     assert "conforms" in mobench("check", "methods=mgda", cwd=folder)
     assert "FAILED" in mobench("check", "methods=thrower", "plugins=thrower.py", cwd=folder, code=1)

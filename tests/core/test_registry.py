@@ -70,6 +70,22 @@ def test_a_plugin_that_fails_on_import_is_named(tmp_path):
         registry.load_plugins([tmp_path / "broken.py"])
     with pytest.raises(UserError, match="no such Python file"):
         registry.load_plugins([tmp_path / "absent.py"])
+    (tmp_path / "wordy.py").write_text(r"raise ValueError('\x1b[2J' + 'x\n' * 10_000_000)")
+    with pytest.raises(UserError, match=r"wordy\.py: the file fails on import: ValueError: \\x1b\[2Jx x") as caught:
+        registry.load_plugins([tmp_path / "wordy.py"])
+    assert len(str(caught.value)) < 1000 and str(caught.value).isprintable()
+    (tmp_path / "typo.py").write_text("x = 1\nif:\n")
+    with pytest.raises(UserError, match=r"SyntaxError: .*typo\.py, line 2"):
+        registry.load_plugins([tmp_path / "typo.py"])
+
+
+@pytest.mark.parametrize("name", ["red\x1b[31m", "line\n", "\u202e", "\ud800", 3])
+def test_a_name_has_no_unseen_characters(tmp_path, name):
+    lines = "from mobench import Method, register\n\n\n@register\nclass Mine(Method):\n"
+    (tmp_path / "mine.py").write_text(f"{lines}    name = {name!a}\n    def weights(self, step): pass\n")
+    with pytest.raises(UserError, match=r"mine\.py:Mine: .* is no name for one of the methods") as caught:
+        registry.load_plugins([tmp_path / "mine.py"])
+    assert str(caught.value).isprintable()
 
 
 def test_unknown_names_come_with_the_nearest():

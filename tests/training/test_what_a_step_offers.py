@@ -185,6 +185,8 @@ def test_a_method_cannot_write_its_own_curves(name: str) -> None:
     step = Step(losses, Source())
     with pytest.raises(MethodError, match=f"{name}=.*the benchmark measures this curve"):
         step.note(**{name: np.zeros(2)})
+    with pytest.raises(MethodError, match=r"'a\\x1b' has characters that are not seen"):
+        step.note(**{"a\x1b": 1.0})
     step.note(multipliers=np.zeros(2))
     for array in (step.losses, step.gram):
         with pytest.raises(ValueError, match="read-only"):

@@ -58,7 +58,7 @@ def _medians(results: SuiteResults, column: str) -> dict[str, float]:
     """Return the median over the contenders of each method."""
     found: dict[str, list[float]] = {}
     for row in results.scores.to_dict("records") if len(results.table) else ():
-        if not math.isnan(row[column]):
+        if row[column] > 0.0:  # a method that never took a step has none
             found.setdefault(results.methods[row["contender"]], []).append(row[column])
     return {method: median(values) for method, values in found.items()}
 

@@ -25,7 +25,16 @@ def view(name, scores):
 def test_costs_are_ratios_to_the_weighted_sum_of_the_same_suite():
     table = method_costs(
         [
-            view("one", {"ws": (2e-3, 1e-6), "pcd(a)": (4e-3, 3e-6), "pcd(b)": (8e-3, 5e-6), "mgda": (1e-3, 2e-6)}),
+            view(
+                "one",
+                {
+                    "ws": (2e-3, 1e-6),
+                    "pcd(a)": (4e-3, 3e-6),
+                    "pcd(b)": (8e-3, 5e-6),
+                    "mgda": (1e-3, 2e-6),
+                    "bad": (0.0, 0.0),
+                },
+            ),
             view("two", {"ws": (1e-3, 3e-6), "mgda": (3e-3, 4e-6)}),
             view("without", {"pcd": (1e-3, 1e-6), "mgda": (9e-3, 1e-6)}),
         ]

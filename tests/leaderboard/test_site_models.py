@@ -31,7 +31,7 @@ def _read(site: RealSite) -> list[SuiteResults]:
     def fail(damage: UserError) -> None:
         raise damage
 
-    return list(read_results(Store(site.results), {}, fail))
+    return list(read_results(Store(site.results), {}, {}, fail))
 
 
 @pytest.fixture
@@ -101,6 +101,6 @@ def test_submitted_runs_of_a_method_that_is_there_already_are_left_out_aloud(sit
         ("plane", "quick"): [Submitted("plane", "quick", records, {"pcd": SentIn("Eve", "", True, 3, frozenset())})]
     }
     said: list[str] = []
-    found = {results.suite.name: results for results in read_results(store, sent, said.append)}
+    found = {results.suite.name: results for results in read_results(store, sent, {}, said.append)}
     assert said == ["left out: submitted runs of pcd in plane (quick), which has runs of its own there"]
     assert found["plane"].submitted == {} and len(found["plane"].table) == len(ids)

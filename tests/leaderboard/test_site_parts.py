@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
@@ -207,3 +209,8 @@ def _planned(command: str) -> set[str]:
     asked = Run.read(words[2:])
     (plan,) = make_plans(asked.suite, asked.profile, asked.overrides)
     return {spec.id for spec in plan.specs}
+
+
+def test_the_site_is_imported_without_torch_which_needs_the_memory_of_very_many_runs() -> None:
+    program = "import sys, mobench.leaderboard.site.build\nassert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -52,6 +52,8 @@ def test_a_reference_alone_gives_what_the_stored_runs_give(made, tmp_path):
     assert shipped.planned == stored.planned == 48
     assert [claim.holds for claim in shipped.claims] == [True] * 4 == [claim.holds for claim in stored.claims]
     assert [claim.cases for claim in shipped.claims] == [claim.cases for claim in stored.claims]
+    kept = dict(shipped.histories())
+    assert kept.keys() == dict(stored.histories()).keys() == set(shipped.table["id"]), "plots find their curves"
     reference = found.references["theory-descent", "quick"]
     assert reference.words == f"{NAME}, by Us, written with mobench {reference.mobench}; not repeated: 0 of 48 runs"
 

@@ -90,7 +90,7 @@ class Command(Configurable, ABC):
                 raise UserError(f"{spelled(plain(argument))} has unseen characters")
             if argument.startswith("--"):
                 key, typed = cls._flag(argument), "true"
-            elif not equals or (cls.words and key not in keys and Path(argument).is_file()):
+            elif not equals or (cls.words and key not in keys and ("(" in key or Path(argument).is_file())):
                 key, typed = cls._word(argument, values), argument
                 if cls.settings[key].kind == "names":
                     values.setdefault(key, []).append(typed)

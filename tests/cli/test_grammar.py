@@ -185,3 +185,8 @@ def test_a_group_of_commands_and_nothing_at_all_print_what_there_is(capsys):
     assert main(["leaderboard", "biuld"]) == 2
     assert "Did you mean 'leaderboard build'?" in capsys.readouterr().err
     assert main(["--version"]) == 0 and capsys.readouterr().out.startswith("mobench 0.")
+
+
+def test_a_form_of_a_method_is_a_word_though_it_has_an_equals_sign() -> None:
+    asked = commands()["compare"].read(["pcd", "ws(form=penalty)", "suite=compression"])
+    assert (asked.first, asked.second, asked.suite) == ("pcd", "ws(form=penalty)", ["compression"])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobench.errors import NonFiniteError, UserError
-from mobench.scoring.indicators.intervals import Interval, interval
+from mobench.scoring.indicators.intervals import RESAMPLES, Interval, interval, resampled_means
 
 samples = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12)
 
@@ -86,3 +86,12 @@ def test_bad_samples_are_refused():
         interval([float("inf")])
     with pytest.raises(NonFiniteError, match="too large"):
         interval([1e308, -1e308, 1.5e308])
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 11, 94, 300, 1_300])
+def test_means_taken_in_pieces_are_those_of_the_whole_product(n):
+    sample = np.sort(np.random.default_rng(n).normal(size=n))
+    means = resampled_means(sample)
+    assert means.shape == (RESAMPLES,)
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=RESAMPLES) / n
+    np.testing.assert_allclose(means, weights @ sample, rtol=1e-12, atol=1e-14)

@@ -36,8 +36,8 @@ from mobench.store.atomic import write_atomically
 from mobench.store.record import Environment
 
 PARTS = (
-    "solvers", "escape", "hypervolume", "bandwidth", "data", "step", "lockstep", "operations", "memory", "networks",
-    "startup", "suites", "site", "stored",
+    "solvers", "escape", "hypervolume", "bandwidth", "data", "step", "lockstep", "epoch", "workers", "operations",
+    "memory", "networks", "startup", "suites", "site", "stored",
 )  # fmt: skip
 SIZES = ("quick", "default", "all")
 NEEDED = {"torchjd": "0.18", "cvxpy": "1.5", "ecos": "2.0"}

@@ -24,6 +24,8 @@ LIMITS = {
     ("resnet-34", 128, 3): 1.15,
     ("resnet-34", 32, 2): 1.10,
     ("resnet-34", 32, 3): 1.40,
+    ("digits-cnn", 32, 2): 1.10,
+    ("digits-cnn", 32, 3): 1.30,
 }
 """What mobench's ratio may be, by network, batch size and K."""
 

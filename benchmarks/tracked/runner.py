@@ -16,6 +16,16 @@ class Plan(Measured):
         runner.plan()
 
 
+class Escape(Measured):
+    """A hundred steps of a method's runs of the suite `escape` in lockstep."""
+
+    params = (runner.METHODS, (2, 7))
+    param_names = ("method", "k")
+
+    def time_train(self, method: str, k: int) -> None:
+        runner.train_escape(method, k)()
+
+
 class Run(Measured):
     """Runs of five steps in this process, records included; in wall-clock time, as waiting counts here."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kernels import step
+from .kernels import epoch, step
 from .measured import Measured
 
 
@@ -67,3 +67,20 @@ class Lockstep(Measured):
 
     def peakmem_pcd(self, k: int, runs: int) -> None:
         step.pcd_step(k, runs)()
+
+
+class Epoch(Measured):
+    """Two steps of a small CIFAR network with the measurements of an epoch, and the evaluation at the end of a run."""
+
+    params = (("resnet-narrow",),)
+    param_names = ("network",)
+    given = (32, 2)
+
+    def time_plain(self, network: str) -> None:
+        epoch.plain_epoch(network, *self.given)()
+
+    def time_pcd(self, network: str) -> None:
+        epoch.pcd_epoch(network, *self.given)()
+
+    def time_evaluation(self, network: str) -> None:
+        epoch.evaluation(network, *self.given)()

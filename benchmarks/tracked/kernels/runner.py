@@ -9,11 +9,14 @@ from mobench.planning.plan import Plan, make_groups, make_plan
 from mobench.planning.suite import load_suite
 from mobench.running.executor import execute
 from mobench.store.folder import Store
+from mobench.training.loop import train
 
 from . import Kernel, built_once
 
 TINY: dict[str, object] = {"training.steps": 5}
 """What makes the runs of a suite tiny."""
+METHODS = ("pcd", "mgda", "pcgrad", "cagrad", "auxinash")
+"""The methods whose runs of `escape` are timed each by itself."""
 
 
 def plan(suite: str = "escape") -> Plan:
@@ -25,6 +28,14 @@ def plan(suite: str = "escape") -> Plan:
 def tiny_plan(seeds: int) -> Plan:
     """Return the runs of all methods on a double well, five steps each."""
     return make_plan(load_suite("escape", "quick"), {"seeds": seeds, **TINY})
+
+
+@built_once
+def train_escape(method: str, k: int) -> Kernel:
+    """Train the suite's runs of one method for one K in lockstep, without records."""
+    overrides = {"methods": [method], "problems.double-well.k": k, "training.steps": 100}
+    group = make_groups(make_plan(load_suite("escape", "quick"), overrides).specs)[0]
+    return lambda: train(group)
 
 
 @built_once

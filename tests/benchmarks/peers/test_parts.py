@@ -12,6 +12,7 @@ import torch
 from benchmarks.peers import (
     bandwidth,
     data,
+    epoch,
     escape,
     hypervolume,
     lockstep,
@@ -22,6 +23,7 @@ from benchmarks.peers import (
     startup,
     step,
     suites,
+    workers,
 )
 from benchmarks.peers.row import Row
 
@@ -33,6 +35,8 @@ TINY: dict[Any, Any] = {
     data: data.Size(batches=1, rounds=1, images=512),
     step: step.Size((step.Course("digits-cnn", 8, 2),), threads=1),
     lockstep: lockstep.Size(rounds=2, runs=(2,), ks=(2,)),
+    epoch: epoch.Size(rounds=1, network="mobilenet-v2", batch=12, steps=1),
+    workers: workers.Size(rounds=1, seeds=1, epochs=1),
     networks: networks.Size(("mobilenet-v2",)),
     startup: startup.Size(rounds=2),
     suites: suites.Size((("synthetic", 90.0),), ("profile=quick", "seeds=1", "training.steps=3", "jobs=0")),

@@ -110,6 +110,8 @@ def _panel_each(frame: pd.DataFrame) -> Figure:
 
 def spread(values: list[float]) -> dict[str, object]:
     """Return the median of some runs as `mean`, and their range."""
+    if len(values) == 1:
+        return {"mean": values[0], "low": values[0], "high": values[0], "runs": 1}
     low, middle, high = np.quantile(values, [0.0, 0.5, 1.0]).tolist()
     return {"mean": middle, "low": low, "high": high, "runs": len(values)}
 

@@ -33,7 +33,7 @@ class Conflict(AlongTheRun):
         return min(seen) if seen else None
 
     def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:
-        return "smallest cos(g₁, g_j)"
+        return "smallest cos(g₁, gⱼ)"
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
         """Draw the cosines with a line at 0, below which objectives are in conflict."""

@@ -25,8 +25,8 @@ ACROSS = 4
 LAW_COLOR = "#555555"
 PREFIXES = {"B": {"Mi": 2.0**20, "Ki": 2.0**10}, "FLOPs": {"G": 1e9, "M": 1e6, "k": 1e3}}
 """By unit, the largest first."""
-ENTRY_HEIGHT = 0.2
-"""Inches that an entry of a legend takes; what would not fit below each other stands in columns."""
+ENTRY_HEIGHT, LEGEND_MARGINS = 0.2, 0.25
+"""Inches that an entry of a legend takes, and that are free around them all; what would not fit stands in columns."""
 
 
 def plain(text: str) -> str:
@@ -73,7 +73,7 @@ def add_legend(figure: Figure, frame: pd.DataFrame, law: str = "") -> None:
     if law:
         handles.append(Line2D([], [], color=LAW_COLOR, linestyle="--", label=plain(law)))
     longest = max(len(str(handle.get_label())) for handle in handles)
-    columns = math.ceil(len(handles) * ENTRY_HEIGHT / figure.get_figheight())
+    columns = math.ceil(len(handles) * ENTRY_HEIGHT / (figure.get_figheight() - LEGEND_MARGINS))
     figure.set_figwidth(figure.get_figwidth() + columns * (0.6 + 0.085 * longest))
     figure.legend(handles=handles, loc="outside right upper", ncols=columns)
 

@@ -13,6 +13,7 @@ from mobench.core.registry import register
 from .panels import in_order, panels
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from mobench.scoring.metric_catalog import MetricCatalog
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 FAINTEST = 1e-4
 """Errors below this share of the solution's size are drawn alike."""
+COLOR_SCALE = (0.05, 0.35, 0.9, 0.12)
+"""Where the errors' scale stands in the free place beside the true solution: left, bottom, width, height."""
 
 
 @register
@@ -64,13 +67,15 @@ class Solutions(Plot):
         for (label, name), part in frame.groupby(["instance_label", "contender"], sort=False):
             before = f"{label}: " if several else ""
             groups.append((f"{before}{name or 'true solution'}", label, part, "value"))
-            groups.append((f"{before}{name}, error" if name else "", label, part, "error" if name else ""))
+            groups.append((f"{before}error" if name else "", label, part, "error" if name else ""))
         titles = [title for title, *_ in groups]
         figure, axes = panels(titles, width=2.2, height=1.9, shared=not several)
+        beside_true: list[Axes] = []
         for axis, (_, label, part, column) in zip(axes, groups, strict=True):
             axis.grid(False)
             if not column:
                 axis.set_axis_off()
+                beside_true.append(axis)
                 continue
             grid = part.pivot(index="y", columns="x", values=column)
             true = frame[(frame["instance_label"] == label) & (frame["contender"] == "")]["value"]
@@ -85,7 +90,10 @@ class Solutions(Plot):
             if column == "error":
                 last = image
         if (frame["contender"] != "").any():
-            figure.colorbar(last, ax=axes, label="log10 of error / largest value", pad=0.01, shrink=0.6)
+            for axis in beside_true:
+                place = axis.inset_axes(COLOR_SCALE)
+                figure.colorbar(last, cax=place, orientation="horizontal", ticks=[-4, -2, 0])
+                place.set_title("log10 of error\n/ largest value", loc="center", fontsize="small")
         return figure
 
 

@@ -172,4 +172,6 @@ def test_solutions_are_drawn_for_the_selected_configuration(tmp_path):
     with house_style():
         figure = plot.draw(frame, found.metrics)
     titles = [axis.get_title(loc="left") for axis in figure.axes]
-    assert [title for title in titles if title] == ["true solution", "ws", "ws, error", "mgda", "mgda, error"]
+    assert [title for title in titles if title] == ["true solution", "ws", "error", "mgda", "error"]
+    (scale,) = figure.axes[1].child_axes
+    assert scale.get_title().startswith("log10 of error") and not figure.axes[1].images, "in the free place"

@@ -7,6 +7,7 @@ import pytest
 from mobench.core.registry import find_problem, plots
 from mobench.reporting.plots import critical_difference, draw_plots, house_style, performance
 from mobench.reporting.plots.critical_difference import SPAN
+from mobench.reporting.plots.panels import add_legend, panels
 from mobench.scoring.standings import Contest, standings
 from tests.reporting.frames import results, run, table
 
@@ -67,6 +68,17 @@ def test_a_profile_has_room_for_the_markers_of_forty_methods():
     assert len(marked) == 2 * 40 and min(x for x, _ in marked) >= 1.0
     box = figure.legends[0].get_window_extent()
     assert box.y0 >= 0.0 and box.x1 <= figure.bbox.x1, "the legend stands inside the picture"
+
+
+@pytest.mark.parametrize("count", [13, 14, 15, 16, 31, 32, 47])
+def test_a_legend_of_any_length_stands_inside_the_picture(count):
+    frame = pd.DataFrame({"contender": [f"method-{place}" for place in range(count)], "mean": 1.0})
+    with house_style():
+        figure, _ = panels(["one panel"], width=3.3, height=2.9)
+        add_legend(figure, frame)
+        figure.canvas.draw()
+    box = figure.legends[0].get_window_extent()
+    assert box.y0 >= 0.0 and box.y1 <= figure.bbox.y1 and box.x1 <= figure.bbox.x1
 
 
 def test_nothing_to_rank_gives_no_plot():

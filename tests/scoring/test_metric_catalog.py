@@ -9,6 +9,7 @@ import pytest
 from mobench import Metric
 from mobench.core.registry import find_method, find_problem, methods, problems
 from mobench.core.spec import RunSpec
+from mobench.planning.plan import make_groups
 from mobench.running.executor import execute
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.results_table import results_table
@@ -22,7 +23,8 @@ def test_every_column_of_every_shipped_method_is_declared(store):
     combining = [kind for kind in shipped if kind().proximal_weight is None]
     for problem in given:
         kinds = [find_method("pcd")] if problem.id.startswith("compression@") else combining
-        assert execute([[RunSpec.of(problem, kind(), training, 0)] for kind in kinds], store, jobs=0).failed == 0
+        groups = make_groups([RunSpec.of(problem, kind(), training, 0) for kind in kinds])
+        assert execute(groups, store, jobs=0).failed == 0
     catalog, table = MetricCatalog(given), results_table(store.records())
     assert [column for column in table if column not in catalog] == []
     assert [column for column in table if not catalog[column].meaning] == []

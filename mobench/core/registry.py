@@ -68,8 +68,9 @@ def register(plugin: PluginT) -> PluginT:
     if plugin not in _files and (file := _written_in(sys._getframe(1))) is not None:
         _files[plugin] = file
     kind, id_ = _kind(plugin), _id(plugin)
-    if not isinstance(id_, str) or not id_.isprintable():
-        raise UserError(f"{origin(plugin)}: {id_!a} is no name for one of the {kind}; a name has only seen characters")
+    if not isinstance(id_, str) or not id_.isprintable() or (kind != "problems" and "@" in id_):
+        unfit = "unseen characters" if kind == "problems" else "@ or unseen characters"
+        raise UserError(f"{origin(plugin)}: {id_!a} is no name for one of the {kind}, which is a text without {unfit}")
     other = _found[kind].get(id_)
     if other is not None and origin(other) != origin(plugin):
         raise UserError(f"two {kind} are called '{id_}': {origin(other)} and {origin(plugin)}; rename one")

@@ -224,7 +224,8 @@ def test_nobody_gains_by_leaving_out_what_is_hard(table):
 
 
 def test_what_only_a_minority_ran_is_no_contest(table):
-    more = [table.query("method == 'mgda'").assign(method=name, method_label=name) for name in ("famo", "pcgrad")]
+    one = table.query("method == 'mgda'")
+    more = [one.assign(method=name, method_label=name, configuration=name) for name in ("famo", "pcgrad")]
     (found,) = results_of(pd.concat([table, *more], ignore_index=True), SUITE).contests
     assert found.values.index.tolist() == [0, 1]  # seed 7 was run by one of four
 
@@ -258,6 +259,9 @@ def test_without_bounds_the_first_selected_row_or_a_loss_ranks_and_nothing_else(
 
 def test_rounding_is_no_rank(table):
     nearly = table[table["seed"] == 0].assign(method="ws", method_label="x", **{"method.weight": NAN})
-    near = nearly.assign(secondary=nearly["secondary"] * (1 + 1e-14), method="famo", method_label="famo")
+    near = nearly.assign(
+        secondary=nearly["secondary"] * (1 + 1e-14), method="famo", method_label="famo",
+        configuration=nearly["configuration"] + " of famo",
+    )  # fmt: skip
     (found,) = results_of(pd.concat([nearly, near], ignore_index=True), SUITE).contests
     assert found.values["ws"].equals(found.values["famo"])

@@ -1,6 +1,6 @@
-"""From figures to files: at once, or in a process beside this one while the next figure is being drawn.
+"""From figures to files: at once, or in processes beside this one while the next figure is being drawn.
 
-That process imports this file, what it imports here, and matplotlib, and nothing else of the project.
+Such a process imports this file, what it imports here, and matplotlib, and nothing else of the project.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+MOST = 3
+"""Processes beside this one: rendering a figure takes at most three times as long as drawing it."""
 Files = tuple[bytes, bytes]
 """A figure as SVG and as PNG."""
 Render = Callable[["Figure"], Callable[[], Files]]
@@ -53,10 +55,13 @@ def at_once(figure: Figure) -> Callable[[], Files]:
 
 @contextmanager
 def beside() -> Iterator[Render]:
-    """Give a function that renders in another process."""
+    """Give a function that renders in other processes, on the cores that drawing leaves free."""
     import matplotlib
 
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    from mobench.running.machine import usable_cores
+
+    helpers = max(1, min(MOST, usable_cores() - 1))
+    with ProcessPoolExecutor(helpers, mp_context=get_context("spawn")) as pool:
         pool.submit(_ready)
 
         def render(figure: Figure) -> Callable[[], Files]:

@@ -154,7 +154,7 @@ def test_jobs_that_wait_for_a_place_get_that_of_an_idle_agent(cluster, store: St
     assert (tally.done, tally.failed) == (3, 0)
 
 
-def test_idle_agents_that_died_cost_nothing_and_those_idle_for_long_leave(
+def test_agents_that_die_without_a_job_cost_nothing_and_those_idle_for_long_leave(
     cluster, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import ray
@@ -163,11 +163,12 @@ def test_idle_agents_that_died_cost_nothing_and_those_idle_for_long_leave(
     executor = Ray(address=cluster.address)
     executor.open(Setup(share=Share(jobs=1)))
     try:
-        assert isinstance(_done(executor, store, 0), list)
-        (agent,) = [process for process in psutil.process_iter() if _serves(process, cluster)]
-        agent.kill()
-        agent.wait()
-        assert isinstance(_done(executor, store, 1), list)  # not lost
+        killer = threading.Thread(target=_kill_agent, args=(cluster,))
+        killer.start()
+        assert isinstance(_done(executor, store, 0), list)  # not lost with the agent that was killed at its start
+        killer.join()
+        _kill_agent(cluster)
+        assert isinstance(_done(executor, store, 1), list)  # nor with that which was idle
         room = ray.cluster_resources()["CPU"]
         assert ray.available_resources().get("CPU", 0.0) < room
         monkeypatch.setattr("mobench.running.executors.ray.IDLE_SECONDS", 0.0)
@@ -185,6 +186,15 @@ def _done(executor: Ray, store: Store, seed: int) -> Result:
     wait_until(lambda: bool(found.extend(executor.poll(0.1)) or found))
     assert found[0][0] is job
     return found[0][1]
+
+
+def _kill_agent(cluster) -> None:
+    """Kill the only agent as soon as it is there."""
+    found: list[psutil.Process] = []
+    wait_until(lambda: bool(found.extend(each for each in psutil.process_iter() if _serves(each, cluster)) or found))
+    (agent,) = found
+    agent.kill()
+    agent.wait()
 
 
 def _serves(process: psutil.Process, cluster) -> bool:

@@ -31,6 +31,8 @@ LEAVE_SECONDS = 3.0
 """How long agents may take to clean up."""
 IDLE_SECONDS = 30.0
 """An agent without a job for so long leaves its place to others, who may be other drivers that ours waits for."""
+START_SECONDS = 120.0
+"""For how long agents may die again and again before they begin a job, as they do on a node that is about to die."""
 
 
 class Ray(Executor):
@@ -70,6 +72,9 @@ class Ray(Executor):
         self._setup = setup
         self._agents: list[_Seat] = []
         self._halted: list[tuple[Job, Result]] = []
+        self._stopping = False
+        self._dying_since: float | None = None
+        """When the first agent died before it began, of those after which none began."""
 
     def has_room(self, alone: bool = False) -> bool:
         return free_seat(self._agents, alone) is not None or self._may_grow(alone)
@@ -83,6 +88,8 @@ class Ray(Executor):
 
     def poll(self, seconds: float) -> list[tuple[Job, Result]]:
         import ray
+
+        from mobench.running.job import Halted
 
         found, self._halted = self._halted, []
         self._use_idle_agents()
@@ -99,13 +106,19 @@ class Ray(Executor):
                 self._agents.remove(seat)
             if job is not None and result is not None:
                 found.append((job, result))
-            elif job is not None and seat.lost:  # its agent was gone before it began
+            elif job is not None and seat.lost and self._stopping:
+                found.append((job, Halted()))
+            elif job is not None and seat.lost:
+                self._check_starts(seat)
                 self.submit(job)
+            if seat.begun:
+                self._dying_since = None
         return found
 
     def ask_to_stop(self) -> None:
         from mobench.running.job import Halted
 
+        self._stopping = True
         for seat in [seat for seat in self._agents if seat.job is not None]:
             if seat.place is None:  # it waits for a place in the cluster
                 assert seat.job is not None
@@ -129,6 +142,12 @@ class Ray(Executor):
         self._agents = []
         ray.shutdown()
         self._ours = False
+
+    def _check_starts(self, seat: _Seat) -> None:
+        """Give up where agents do nothing but die before they begin."""
+        self._dying_since = self._dying_since or time.monotonic()
+        if time.monotonic() - self._dying_since > START_SECONDS:
+            raise UserError(f"executor=ray: agents die before they begin: {seat.last_words}")
 
     def _use_idle_agents(self) -> None:
         """Give idle agents what waits for a place in the cluster, perhaps for theirs; let go those idle for long."""
@@ -222,15 +241,17 @@ class _Seat:
         self.lost = False
         self.call: Any = None
         """The call that will bring news."""
-        self._begun = False
+        self.begun = False
         """Whether the agent said that it has the job."""
+        self.last_words = ""
+        """What Ray says of its death."""
         self._idle_since = time.monotonic()
 
     def begin(self, job: Job) -> None:
         """Send a job; it begins when the cluster has a place for it."""
         from mobench.running.parcel import Parcel
 
-        self.job, self._begun = job, False
+        self.job, self.begun = job, False
         self.call = self.handle.begin.remote(Parcel.of(job))
 
     def idle_seconds(self) -> float:
@@ -253,7 +274,7 @@ class _Seat:
             return self._autopsy(error)
         if isinstance(news, Arrival):
             _check_version(news)
-            self._begun = True
+            self.begun = True
             self.place, self.call = news.place, self.handle.poll.remote(wait)
             return None
         if news.steps is not None and news.steps != self._told:
@@ -286,15 +307,13 @@ class _Seat:
         if self.place is None and "creation task" in str(error):
             raise UserError(f"executor=ray: a node cannot start mobench; is it installed there? {lines[-1]}") from error
         self.kill()
-        self.lost = True
-        if self.place is not None and not self._begun:
+        self.lost, self.last_words = True, lines[0] if lines else type(error).__name__
+        if not self.begun:
             return None
-        node = "a node" if self.place is None else f"node {self.place[0]}"
+        node = f"node {self.place[0] if self.place else '?'}"
         if isinstance(error, ray.exceptions.OutOfMemoryError):
             return Lost(f"out of memory: Ray killed the job on {node}", cause="memory")
-        return Lost(
-            f"the job's process on Ray {node} is gone: {lines[0] if lines else type(error).__name__}", cause="killed"
-        )
+        return Lost(f"the job's process on Ray {node} is gone: {self.last_words}", cause="killed")
 
 
 class Arrival:

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -37,20 +38,31 @@ def hits(model: nn.Module, images: Images) -> Tensor:
     return torch.stack([(model(batch).argmax(1) == labels).sum() for batch, labels in images.batches(EVALUATION_BATCH)])
 
 
-@torch.no_grad()
-def cross_entropy(model: nn.Module, images: Images) -> float:
-    """Return the mean cross-entropy, in evaluation mode."""
-    total: float = sum(summed_losses(model, images).tolist())
-    return total / len(images)
+class Worth(NamedTuple):
+    """How well a network classifies."""
+
+    accuracy: float
+    """In percent."""
+    loss: float
+    """The mean cross-entropy."""
+
+
+def worth(model: nn.Module, images: Images) -> Worth:
+    """Return accuracy and loss in evaluation mode, from one pass over the images."""
+    correct, losses = hits_and_losses(model, images)
+    return Worth(100.0 * sum(correct.tolist()) / len(images), sum(losses.tolist()) / len(images))
 
 
 @torch.no_grad()
-def summed_losses(model: nn.Module, images: Images) -> Tensor:
-    """Return the summed cross-entropy of each batch, on the device."""
+def hits_and_losses(model: nn.Module, images: Images) -> tuple[Tensor, Tensor]:
+    """Return the number of correctly classified images and the summed cross-entropy of each batch, on the device."""
     model.eval()
-    batches = images.batches(EVALUATION_BATCH)
-    measure = nn.functional.cross_entropy
-    return torch.stack([measure(model(batch).float(), labels, reduction="sum") for batch, labels in batches])
+    correct, losses = [], []
+    for batch, labels in images.batches(EVALUATION_BATCH):
+        logits = model(batch)
+        correct.append((logits.argmax(1) == labels).sum())
+        losses.append(nn.functional.cross_entropy(logits.float(), labels, reduction="sum"))
+    return torch.stack(correct), torch.stack(losses)
 
 
 @dataclass(frozen=True)
@@ -113,16 +125,12 @@ class Pruner:
 
 
 def pruned_metrics(pruner: Pruner, targets: tuple[float, ...], selection: Images, test: Images) -> dict[str, float]:
-    """Return accuracies and counted costs of the dense network, at every target and natively pruned.
+    """Return counted costs of the dense network, and accuracies and costs at every target and natively pruned.
 
     `accuracy@90` is measured on test images, `selection_accuracy@90` on the images that
     configurations are selected on; `reduction@90` is the fraction really removed.
     """
-    found = {
-        "accuracy": accuracy(pruner.model, test),
-        "selection_accuracy": accuracy(pruner.model, selection),
-        **_costs(pruner.model, pruner.input_shape, ""),
-    }
+    found = _costs(pruner.model, pruner.input_shape, "")
     for pruned in pruner.each(targets):
         end = pruned.end
         found |= {

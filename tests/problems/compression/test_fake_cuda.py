@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mobench.problems.compression.data.images import Images
 from mobench.problems.compression.data.stream import TrainStream
-from mobench.problems.compression.evaluation import hits, summed_losses
+from mobench.problems.compression.evaluation import hits, hits_and_losses
 from mobench.problems.compression.networks.architectures import resnet_narrow
 
 COUNT, BATCH = 600, 32
@@ -53,7 +53,7 @@ def test_images_move_as_a_whole() -> None:
 
 def test_evaluation_stays_on_the_device_until_its_numbers_are_read_in_one_go() -> None:
     network = model()
-    for measured in (hits(network, images()), summed_losses(network, images())):
+    for measured in (hits(network, images()), *hits_and_losses(network, images())):
         assert (measured.device.type, measured.shape) == ("cuda", (3,)), "a number for each batch of 256"
 
 
@@ -61,7 +61,7 @@ def test_devices_are_never_mixed_unnoticed() -> None:
     with pytest.raises(RuntimeError, match="device"):
         hits(model("cpu"), images())
     with pytest.raises(RuntimeError, match="device"):
-        summed_losses(model(), images("cpu"))
+        hits_and_losses(model(), images("cpu"))
     mixed = Images(images().pixels, images("cpu").labels, (1.0,) * 3, (1.0,) * 3)
     with pytest.raises(RuntimeError, match="device"):
         TrainStream(mixed, BATCH, True, torch.Generator()).next_batch()

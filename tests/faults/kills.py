@@ -74,7 +74,9 @@ class Killer:
             if code == 0:  # finished too soon: some runs have to be done again
                 self.forget_some(results)
             elif code != -signal.SIGKILL:
-                raise AssertionError(f"exit code {code}: {(self.folder / 'log').read_text()[-2000:]}")
+                records = Store(self.folder / results).records()
+                failed = [record.outcome.error for record in records if record.outcome.status == "failed"]
+                raise AssertionError(f"exit code {code}: {(self.folder / 'log').read_text()[-2000:]} {failed[:3]}")
 
     def start(self, suite: str, results: str) -> subprocess.Popen[bytes]:
         words = (*SUITES[suite], f"results={results}", "jobs=2", "checkpoint_seconds=0.05", "--quiet")

@@ -9,9 +9,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import pyarrow as pa
+
 from mobench.errors import UserError
 from mobench.reporting.rendering import Render, at_once
 from mobench.running.environment import environment
+from mobench.running.heap import give_back_freed_memory
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.store.folder import Store
 
@@ -109,6 +112,8 @@ def _write_pages(
     sizes = write_results(table, metrics, folder.root / "data")
     downloads = download_page(pages, table, metrics, sizes, overall, folder)
     del table  # before what follows loads torch, which needs as much memory as very many runs
+    pa.default_memory_pool().release_unused()
+    give_back_freed_memory()
     arrows = directions_rows(links, folder)
     written = {
         "index.html": index_page(pages, views, overall, links, speed, arrows, folder),

@@ -122,9 +122,8 @@ def test_every_shipped_method_conforms_and_answers_the_questions() -> None:
         assert all(cards.QUESTIONS[found.name] == question for question, found in card.headline)
 
 
-@pytest.mark.parametrize("name", ["ws", "pcd", "moco", "rgw"])
+@pytest.mark.parametrize("name", shipped("methods"))
 def test_properties_are_what_the_battery_finds(name: str) -> None:
-    """Of methods that read losses, the Gram matrix and gradients, and of one that draws."""
     assert method_card(name).findings == tuple(check_method(registry.find_method(name)))
 
 

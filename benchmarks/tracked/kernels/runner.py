@@ -13,8 +13,7 @@ from mobench.training.loop import train
 
 from . import Kernel, built_once
 
-TINY: dict[str, object] = {"training.steps": 5}
-"""What makes the runs of a suite tiny."""
+STEPS = 5
 METHODS = ("pcd", "mgda", "pcgrad", "cagrad", "auxinash")
 """The methods whose runs of `escape` are timed each by itself."""
 
@@ -27,13 +26,13 @@ def plan(suite: str = "escape") -> Plan:
 @cache
 def tiny_plan(seeds: int) -> Plan:
     """Return the runs of all methods on a double well, five steps each."""
-    return make_plan(load_suite("escape", "quick"), {"seeds": seeds, **TINY})
+    return make_plan(load_suite("escape", "quick"), {"seeds": seeds, "training.steps": STEPS})
 
 
 @built_once
 def train_escape(method: str, k: int) -> Kernel:
     """Train the suite's runs of one method for one K in lockstep, without records."""
-    overrides = {"methods": [method], "problems.double-well.k": k, "training.steps": 100}
+    overrides = {"methods": [method], "problems.double-well.k": k, "training.steps": 20 * STEPS}
     group = make_groups(make_plan(load_suite("escape", "quick"), overrides).specs)[0]
     return lambda: train(group)
 

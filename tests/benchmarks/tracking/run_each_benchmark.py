@@ -1,7 +1,7 @@
 """Call every benchmark of a folder with its first and last combination of parameters; print asv's names as JSON.
 
-Nothing is measured: kernels are not warmed up, suites have two methods, and of benchmarks of one class whose code is
-the same, such as `time_build` and `peakmem_build`, the first is called.
+Nothing is measured: kernels are not warmed up, and of benchmarks of one class whose code is the same, such as
+`time_build` and `peakmem_build`, the first is called.
 
 python run_each_benchmark.py BENCHMARK_DIR
 """
@@ -21,7 +21,6 @@ if __name__ == "__main__":
     update_sys_path(root)
     kernels = importlib.import_module(f"{Path(root).name}.kernels")
     kernels.WARM_CALLS = 0
-    importlib.import_module(f"{kernels.__name__}.runner").TINY["methods"] = ["pcd", "mgda"]
     called: dict[str, list[object]] = {}
     same: dict[object, str] = {}
     for benchmark in disc_benchmarks(root):

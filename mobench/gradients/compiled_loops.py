@@ -6,14 +6,14 @@ depend on it. `*_in_turn` takes one part after the other, `*_at_once` gives them
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, prange, types
+from numba import prange, types
 from numba.extending import intrinsic
 
+from mobench.core.compiled import compiled
 from mobench.core.method import Matrix
 from mobench.gradients.cpu_kernels import RUN
 
@@ -25,22 +25,10 @@ LINE = 16
 Column = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 
-def _compiled(**options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Compile at the first call, and keep the machine code on disk if there is a place for it."""
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        try:
-            return njit(nogil=True, cache=True, **options)(function)  # type: ignore[no-any-return]
-        except RuntimeError:  # neither this folder nor the user's cache can be written
-            return njit(nogil=True, **options)(function)  # type: ignore[no-any-return]
-
-    return decorate
-
-
-_sums = _compiled(fastmath={"reassoc", "contract"})
+_sums = compiled(fastmath={"reassoc", "contract"})
 """For sums in any order: several running sums side by side."""
-_exact = _compiled(fastmath={"contract"})
-_at_once = _compiled(parallel=True)
+_exact = compiled(fastmath={"contract"})
+_at_once = compiled(parallel=True)
 
 
 # pragma: machine code, where coverage sees nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -43,13 +44,13 @@ class Burgers(PhysicsProblem):
     low, high = (-1.0, 0.0), (1.0, 1.0)
     conditions = ("residual", "boundary", "initial")
 
-    def losses(self, network: TanhNetwork, inside: Tensor, edges: Tensor) -> list[Tensor]:
+    def losses(self, network: TanhNetwork, inside: Tensor, edges: Sequence[Tensor]) -> list[Tensor]:
         u = network.jet(inside)
         residual = u.first[1] + u.value * u.first[0] - VISCOSITY * u.second[0]
         along, start = edges[0], 2.0 * edges[1] - 1.0
         side = torch.ones_like(along)
-        both = torch.cat([torch.cat([-side, along], dim=1), torch.cat([side, along], dim=1)])
-        wave = network(torch.cat([start, torch.zeros_like(start)], dim=1)) + torch.sin(math.pi * start)
+        both = torch.cat([torch.cat([-side, along], dim=-1), torch.cat([side, along], dim=-1)], dim=-2)
+        wave = network(torch.cat([start, torch.zeros_like(start)], dim=-1)) + torch.sin(math.pi * start)
         return [square(residual), square(network(both)), square(wave)]
 
     def solution(self, x: Grid, y: Grid) -> Grid:

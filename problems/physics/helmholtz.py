@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -46,10 +47,10 @@ class Helmholtz(PhysicsProblem):
     axes = ("x", "y")
     conditions = ("residual", "boundary")
 
-    def losses(self, network: TanhNetwork, inside: Tensor, edges: Tensor) -> list[Tensor]:
+    def losses(self, network: TanhNetwork, inside: Tensor, edges: Sequence[Tensor]) -> list[Tensor]:
         u = network.jet(inside)
         a, b = (math.pi * wave for wave in WAVES)
-        wanted = torch.sin(a * inside[:, :1]) * torch.sin(b * inside[:, 1:])
+        wanted = torch.sin(a * inside[..., :1]) * torch.sin(b * inside[..., 1:])
         residual = u.second[0] + u.second[1] + u.value - (1.0 - a * a - b * b) * wanted
         return [square(residual), square(network(around(self.low, self.high, edges[0])))]
 
@@ -63,4 +64,4 @@ def around(low: tuple[float, float], high: tuple[float, float], along: Tensor) -
     x, y = (low[axis] + (high[axis] - low[axis]) * along for axis in (0, 1))
     sides = [(x, torch.full_like(x, low[1])), (x, torch.full_like(x, high[1]))]
     sides += [(torch.full_like(y, low[0]), y), (torch.full_like(y, high[0]), y)]
-    return torch.cat([torch.cat(pair, dim=1) for pair in sides])
+    return torch.cat([torch.cat(pair, dim=-1) for pair in sides], dim=-2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -48,15 +49,15 @@ class Kovasznay(PhysicsProblem):
     outputs = 3
     shown = "horizontal velocity u"
 
-    def losses(self, network: TanhNetwork, inside: Tensor, edges: Tensor) -> list[Tensor]:
+    def losses(self, network: TanhNetwork, inside: Tensor, edges: Sequence[Tensor]) -> list[Tensor]:
         flow = network.jet(inside)
-        velocity, along_x, along_y = flow.value[:, :2], flow.first[0], flow.first[1]
-        carried = velocity[:, :1] * along_x[:, :2] + velocity[:, 1:] * along_y[:, :2]
-        pressure = torch.cat([along_x[:, 2:], along_y[:, 2:]], dim=1)
-        momentum = carried + pressure - (flow.second[0] + flow.second[1])[:, :2] / REYNOLDS
-        residual = square(momentum[:, :1]) + square(momentum[:, 1:]) + square(along_x[:, :1] + along_y[:, 1:2])
+        velocity, along_x, along_y = flow.value[..., :2], flow.first[0], flow.first[1]
+        carried = velocity[..., :1] * along_x[..., :2] + velocity[..., 1:] * along_y[..., :2]
+        pressure = torch.cat([along_x[..., 2:], along_y[..., 2:]], dim=-1)
+        momentum = carried + pressure - (flow.second[0] + flow.second[1])[..., :2] / REYNOLDS
+        residual = square(momentum[..., :1]) + square(momentum[..., 1:]) + square(along_x[..., :1] + along_y[..., 1:2])
         border = around(self.low, self.high, edges[0])
-        wanted = torch.from_numpy(flow_at(border[:, 0].double().numpy(), border[:, 1].double().numpy())).float()
+        wanted = torch.from_numpy(flow_at(border[..., 0].double().numpy(), border[..., 1].double().numpy())).float()
         return [residual, square(network(border) - wanted)]
 
     def solution(self, x: Grid, y: Grid) -> Grid:

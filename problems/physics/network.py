@@ -7,21 +7,29 @@ For a = tanh(z) and z = W a' + b, the chain rule gives, along each input x_i,
 
 Value and derivatives of all points pass through a layer as one matrix product, and one backward pass of the result
 gives the gradient by the weights. Nested calls of autograd would cost several times as much.
+
+Networks of several runs step as one: weights then have the runs as a first dimension, and so have points and outputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from types import ModuleType
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 
 @dataclass(frozen=True)
 class Jet:
-    """Outputs at N points (N×outputs), and their derivatives along the first and the second input."""
+    """Outputs at N points (… × N × outputs), and their derivatives along the first and the second input."""
 
     value: Tensor
     first: tuple[Tensor, ...]
@@ -31,10 +39,19 @@ class Jet:
 
 
 class TanhNetwork:
-    """A network from the plane to `outputs` numbers; the domain is scaled to [−1, 1]² first."""
+    """A network from the plane to some numbers; the domain is scaled to [−1, 1]² first."""
 
     def __init__(
-        self,
+        self, low: Sequence[float], high: Sequence[float], weights: Sequence[Tensor], biases: Sequence[Tensor]
+    ) -> None:
+        """Take every layer's weights (… × outputs × inputs) and biases (… × outputs), to differentiate by."""
+        self.low, self.high = (torch.tensor(side, dtype=weights[0].dtype) for side in (low, high))
+        self.weights, self.biases = weights, biases
+        self._scale = 2.0 / (self.high - self.low)
+
+    @classmethod
+    def drawn(
+        cls,
         low: Sequence[float],
         high: Sequence[float],
         outputs: int,
@@ -42,15 +59,15 @@ class TanhNetwork:
         depth: int,
         generator: torch.Generator,
         dtype: torch.dtype = torch.float32,
-    ) -> None:
+    ) -> TanhNetwork:
         """Draw weights as Glorot and Bengio do: normal with variance 2 / (inputs + outputs), and zero biases."""
-        self.low, self.high = (torch.tensor(side, dtype=dtype) for side in (low, high))
         sizes = [2, *[width] * depth, outputs]
-        self.weights, self.biases = [], []
+        weights, biases = [], []
         for inputs, count in pairwise(sizes):
             drawn = torch.randn(count, inputs, generator=generator, dtype=torch.float64)
-            self.weights.append((drawn * (2.0 / (inputs + count)) ** 0.5).to(dtype).requires_grad_())
-            self.biases.append(torch.zeros(count, dtype=dtype).requires_grad_())
+            weights.append((drawn * (2.0 / (inputs + count)) ** 0.5).to(dtype).requires_grad_())
+            biases.append(torch.zeros(count, dtype=dtype).requires_grad_())
+        return cls(low, high, weights, biases)
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -63,33 +80,81 @@ class TanhNetwork:
         return [f"layer-{layer}.{kind}" for layer in range(len(self.weights)) for kind in ("weight", "bias")]
 
     def __call__(self, points: Tensor) -> Tensor:
-        """Return the outputs at the points (N×2)."""
-        a = 2.0 * (points - self.low) / (self.high - self.low) - 1.0
+        """Return the outputs at the points (… × N × 2)."""
+        a = self._scaled(points)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            a = torch.tanh(torch.addmm(bias, a, weight.T))
-        return torch.addmm(self.biases[-1], a, self.weights[-1].T)
+            a = torch.tanh(_affine(a, weight, bias))
+        return _product(a, self.weights[-1]) + self.biases[-1].unsqueeze(-2)
 
     def jet(self, points: Tensor, second: bool = True) -> Jet:
-        """Return outputs and derivatives at the points (N×2)."""
-        scale = 2.0 / (self.high - self.low)
-        count = len(points)
-        streams = [(points - self.low) * scale - 1.0]
-        streams += [scale * torch.eye(2, dtype=points.dtype)[i].expand(count, 2) for i in (0, 1)]
-        streams += [torch.zeros_like(points)] * (2 if second else 0)
-        a = torch.cat(streams)
+        """Return outputs and derivatives at the points (… × N × 2)."""
+        *members, count, _ = points.shape
+        streams = points.new_zeros(*members, 5 if second else 3, count, 2)
+        streams[..., 0, :, :] = self._scaled(points)
+        for axis in (0, 1):
+            streams[..., 1 + axis, :, axis] = self._scale[axis]
+        a = streams.flatten(-3, -2)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            a = _through_tanh(a @ weight.T, bias, count)
-        parts = torch.split(a @ self.weights[-1].T, count)
-        return Jet(parts[0] + self.biases[-1], tuple(parts[1:3]), tuple(parts[3:]))
+            z = torch.unflatten(a @ weight.mT, -2, (-1, count))
+            a = _Tanh.apply(z, bias).flatten(-3, -2)
+        parts = torch.unflatten(_product(a, self.weights[-1]), -2, (-1, count)).unbind(-3)
+        return Jet(parts[0] + self.biases[-1].unsqueeze(-2), tuple(parts[1:3]), tuple(parts[3:]))
+
+    def _scaled(self, points: Tensor) -> Tensor:
+        return (points - self.low) * self._scale - 1.0
 
 
-def _through_tanh(z: Tensor, bias: Tensor, count: int) -> Tensor:
-    """Apply tanh to the values z + b, and the chain rule to the derivatives below them."""
-    parts = torch.split(z, count)
-    value = torch.tanh(parts[0] + bias)
-    slope = 1.0 - value * value
-    first = [slope * part for part in parts[1:3]]
-    second = [
-        slope * part - 2.0 * value * along * by for part, along, by in zip(parts[3:], first, parts[1:3], strict=False)
-    ]
-    return torch.cat([value, *first, *second])
+def _affine(a: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return a Wᵀ + b in one call, also with the runs as a first dimension."""
+    if weight.ndim == 2:
+        return torch.addmm(bias, a, weight.mT)
+    return torch.baddbmm(bias.unsqueeze(-2), a, weight.mT)
+
+
+def _product(a: Tensor, weight: Tensor) -> Tensor:
+    """Return a Wᵀ. A product with one column is rounded differently beside others, so that it is taken with two."""
+    if weight.shape[-2] > 1:
+        return a @ weight.mT
+    return (a @ torch.nn.functional.pad(weight, (0, 0, 0, 1)).mT)[..., :1]
+
+
+class _Tanh(torch.autograd.Function):
+    """tanh of the values z₀ + b, and the chain rule for the derivatives in the other streams of z."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, bias: Tensor) -> Tensor:
+        """Take z (… × streams × points × units) and b (… × units)."""
+        a = torch.empty_like(z)
+        values = a.select(-3, 0)
+        torch.add(z.select(-3, 0), bias.unsqueeze(-2), out=values)
+        values.tanh_()
+        _loops().forward(_streams(z), _streams(a), _one(z))
+        ctx.save_for_backward(z, a)
+        return a
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, given: Tensor) -> tuple[Tensor, Tensor]:
+        z, a = ctx.saved_tensors
+        out = torch.empty_like(z)
+        _loops().backward(_streams(z), _streams(a), _streams(given), _streams(out), _one(z))
+        return out, out.select(-3, 0).sum(-2)
+
+
+@cache
+def _loops() -> ModuleType:
+    """Import the compiled loops when a network is first trained: numba takes most of a second."""
+    from . import tanh_loops
+
+    return tanh_loops
+
+
+def _streams(tensor: Tensor) -> npt.NDArray[Any]:
+    """Return the numbers as members × streams × (points and units)."""
+    streams, points, units = tensor.shape[-3:]
+    found: npt.NDArray[Any] = tensor.detach().contiguous().view(-1, streams, points * units).numpy()
+    return found
+
+
+def _one(tensor: Tensor) -> np.floating[Any]:
+    return np.float32(1.0) if tensor.dtype == torch.float32 else np.float64(1.0)

@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from mobench.core.about import Reference
+from mobench.core.method import Matrix
 from mobench.core.metric import NON_NEGATIVE, Metric
 from mobench.core.problem import Bounds, Picture, Task, TaskProblem
 from mobench.core.settings import integer
 from mobench.core.streams import Streams
+from mobench.core.task_stack import StackedParameters, TaskStack
 
 from .network import TanhNetwork
 
@@ -70,8 +72,11 @@ class PhysicsProblem(TaskProblem):
     )
 
     @abstractmethod
-    def losses(self, network: TanhNetwork, inside: Tensor, edges: Tensor) -> list[Tensor]:
-        """Return the losses at points `inside`, and at numbers in [0, 1) along the `edges` of each condition."""
+    def losses(self, network: TanhNetwork, inside: Tensor, edges: Sequence[Tensor]) -> list[Tensor]:
+        """Return the losses at points `inside` (… × N × 2), and at numbers in [0, 1) along the edges of each condition.
+
+        Where runs step together, they are the first dimension of the points, and each loss has a number for each run.
+        """
 
     @abstractmethod
     def solution(self, x: Grid, y: Grid) -> Grid:
@@ -125,13 +130,16 @@ class PhysicsProblem(TaskProblem):
     def start(self, streams: Streams) -> Task:
         return PhysicsTask(self, streams)
 
+    def stack(self, tasks: Sequence[Task], parameters: StackedParameters) -> TaskStack:
+        return PhysicsStack(self, tasks, parameters)
+
 
 class PhysicsTask(Task):
     """One seeded network."""
 
     def __init__(self, problem: PhysicsProblem, streams: Streams) -> None:
         self.problem = problem
-        self.network = TanhNetwork(
+        self.network = TanhNetwork.drawn(
             problem.low, problem.high, problem.outputs, problem.width, problem.depth, streams.torch("init")
         )
         self.parameters = self.network.parameters
@@ -142,7 +150,7 @@ class PhysicsTask(Task):
     def draw(self, generator: torch.Generator, times: int = 1) -> tuple[Tensor, Tensor]:
         """Return points inside, and numbers in [0, 1) along the edges of each condition."""
         problem = self.problem
-        low, high = (torch.tensor(side) for side in (problem.low, problem.high))
+        low, high = self.network.low, self.network.high
         inside = low + (high - low) * torch.rand(times * problem.points, 2, generator=generator)
         count = max(1, times * problem.points // 4)
         return inside, torch.rand(len(problem.conditions) - 1, count, 1, generator=generator)
@@ -155,7 +163,8 @@ class PhysicsTask(Task):
         return self.draw(self.generator_held_out)
 
     def losses(self, batch: tuple[Tensor, Tensor]) -> Sequence[Tensor]:
-        return self.problem.losses(self.network, *batch)
+        inside, edges = batch
+        return self.problem.losses(self.network, inside, edges.unbind())
 
     def outputs(self) -> Grid:
         """Return the network's outputs on the grid."""
@@ -189,6 +198,33 @@ class PhysicsTask(Task):
         self.generator_held_out.set_state(state["held_out"])
 
 
+class PhysicsStack(TaskStack):
+    """The training steps of several `PhysicsTask`s: one network whose weights have the runs as a first dimension."""
+
+    def __init__(self, problem: PhysicsProblem, tasks: Sequence[Task], parameters: StackedParameters) -> None:
+        super().__init__(tasks, parameters)
+        self.problem = problem
+        self.leaves = [layer.requires_grad_() for layer in parameters.layers_of(parameters.matrix.detach())]
+        self.network = TanhNetwork(problem.low, problem.high, self.leaves[::2], self.leaves[1::2])
+        self._losses: list[Tensor] = []
+        self._targets: tuple[Tensor, list[list[Tensor]]] | None = None
+
+    def losses(self, batches: Sequence[tuple[Tensor, Tensor]]) -> Matrix:
+        inside, edges = (torch.stack(part) for part in zip(*batches, strict=True))
+        self._losses = self.problem.losses(self.network, inside, edges.unbind(1))
+        found: Matrix = torch.stack([loss.detach() for loss in self._losses], dim=1).double().numpy()
+        return found
+
+    def gradients(self, out: Tensor) -> int:
+        if self._targets is None or self._targets[0] is not out:
+            self._targets = out, [self.parameters.layers_of(rows) for rows in out.unbind(1)]
+        for loss, targets in zip(self._losses, self._targets[1], strict=True):
+            found = torch.autograd.grad(loss, self.leaves, torch.ones_like(loss), materialize_grads=True)
+            torch._foreach_copy_(targets, list(found))
+        taken, self._losses = len(self._losses), []
+        return taken
+
+
 def square(values: Tensor) -> Tensor:
-    """Return the mean of squares."""
-    return (values * values).mean()
+    """Return the mean of squares over points and outputs, the last two dimensions."""
+    return (values * values).mean((-2, -1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -44,16 +45,16 @@ class Schroedinger(PhysicsProblem):
     outputs = 2
     shown = "|h|"
 
-    def losses(self, network: TanhNetwork, inside: Tensor, edges: Tensor) -> list[Tensor]:
+    def losses(self, network: TanhNetwork, inside: Tensor, edges: Sequence[Tensor]) -> list[Tensor]:
         h = network.jet(inside)
-        power = (h.value * h.value).sum(1, keepdim=True)
+        power = (h.value * h.value).sum(-1, keepdim=True)
         still = 0.5 * h.second[0] + power * h.value
-        turned = torch.cat([-h.first[1][:, 1:], h.first[1][:, :1]], dim=1)  # i h_t
+        turned = torch.cat([-h.first[1][..., 1:], h.first[1][..., :1]], dim=-1)  # i h_t
         along, start = self.high[1] * edges[0], 10.0 * edges[1] - 5.0
         side = torch.full_like(along, 5.0)
-        left, right = (network.jet(torch.cat([end, along], dim=1), second=False) for end in (-side, side))
-        found = network(torch.cat([start, torch.zeros_like(start)], dim=1))
-        wanted = torch.cat([2.0 / torch.cosh(start), torch.zeros_like(start)], dim=1)
+        left, right = (network.jet(torch.cat([end, along], dim=-1), second=False) for end in (-side, side))
+        found = network(torch.cat([start, torch.zeros_like(start)], dim=-1))
+        wanted = torch.cat([2.0 / torch.cosh(start), torch.zeros_like(start)], dim=-1)
         boundary = square(left.value - right.value) + square(left.first[0] - right.first[0])
         return [2.0 * square(turned + still), 2.0 * boundary, 2.0 * square(found - wanted)]
 

@@ -15,15 +15,16 @@ from mobench.problems.physics.kovasznay import flow_at
 from mobench.problems.physics.network import Jet, TanhNetwork
 from mobench.problems.physics.schroedinger import split_step
 from mobench.reporting.plots import house_style
-from mobench.training.loop import train
+from mobench.training.loop import Group, train
 from mobench.training.optimizer import Training
+from mobench.training.stacked_workload import StackedWorkload
 
 NAMES = ("burgers", "helmholtz", "kovasznay", "schroedinger")
 SMALL = {"width": 8, "depth": 2, "points": 32}
 
 
 def network(outputs=3):
-    return TanhNetwork((-1.0, 0.0), (2.0, 1.0), outputs, 9, 3, torch.Generator().manual_seed(0), torch.float64)
+    return TanhNetwork.drawn((-1.0, 0.0), (2.0, 1.0), outputs, 9, 3, torch.Generator().manual_seed(0), torch.float64)
 
 
 def test_derivatives_are_those_of_nested_autograd():
@@ -39,6 +40,38 @@ def test_derivatives_are_those_of_nested_autograd():
             assert torch.allclose(torch.stack([part[row, output] for part in jet.first]), slope, rtol=1e-10)
             assert torch.allclose(torch.stack([part[row, output] for part in jet.second]), curvature, rtol=1e-9)
     assert made.jet(points, second=False).second == ()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("second", [True, False])
+def test_gradients_by_the_weights_are_those_of_nested_autograd(dtype, second):
+    made = TanhNetwork.drawn((-1.0, 0.0), (2.0, 1.0), 1, 9, 3, torch.Generator().manual_seed(0), dtype)
+    points = torch.rand(7, 2, dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
+
+    def loss(value, first, curved):
+        return (value * first[0] + first[1] ** 2 + sum(curved)).square().sum()
+
+    jet = made.jet(points.detach(), second)
+    found = torch.autograd.grad(loss(jet.value, jet.first, jet.second), made.parameters)
+    value = made(points)
+    slopes = torch.autograd.grad(value.sum(), points, create_graph=True)[0].split(1, dim=1)
+    curves = [torch.autograd.grad(slopes[i].sum(), points, create_graph=True)[0][:, i : i + 1] for i in (0, 1)]
+    wanted = torch.autograd.grad(loss(value, slopes, curves if second else ()), made.parameters)
+    for one, other in zip(found, wanted, strict=True):
+        assert torch.allclose(one, other, rtol=2e-4 if dtype == torch.float32 else 1e-11, atol=1e-5 * other.abs().max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_that_step_together_have_the_bits_of_runs_alone(name):
+    problem = find_problem(name)(width=32, depth=2, points=64)
+    training = Training(optimizer="adam", lr=0.01, steps=4).configuration()
+    methods = [("pcd", 0), ("ws", 0), ("graddrop", 1), ("famo", 2), ("mgda", 1)]
+    specs = [RunSpec.of(problem, find_method(method)(), training, seed) for method, seed in methods]
+    assert isinstance(Group(specs).workload, StackedWorkload)
+    together = train(specs)
+    for spec, beside in zip(specs, together, strict=True):
+        (alone,) = train([spec])
+        assert alone.metrics == beside.metrics and alone.history == beside.history
 
 
 @pytest.mark.parametrize("name", NAMES)

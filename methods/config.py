@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from operator import mul
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.method import Method, Step
 from mobench.core.registry import register
 from mobench.solvers import equal_projections
 
@@ -44,10 +43,12 @@ class ConFIG(Method):
     )  # fmt: skip
     look = Look("#395C83", "#4D6C94", "h")
 
-    def weights(self, step: Step) -> Vector:
+    def weights(self, step: Step) -> list[float]:
         gram = step.gram
-        norms = np.sqrt(gram.diagonal())
-        weights = equal_projections(gram, step.resolution) / np.where(norms > 0.0, norms, 1.0)
-        products = gram @ weights
-        square = float(weights @ products)
-        return weights * (float(products.sum()) / square) if square > 0.0 and math.isfinite(square) else 0.0 * weights
+        rows: list[list[float]] = gram.tolist()
+        equal: list[float] = equal_projections(gram, step.resolution).tolist()
+        weights = [share / (math.sqrt(row[i]) or 1.0) for i, (share, row) in enumerate(zip(equal, rows, strict=True))]
+        products = [sum(map(mul, row, weights)) for row in rows]
+        square = sum(map(mul, weights, products))
+        scale = sum(products) / square if square > 0.0 and math.isfinite(square) else 0.0
+        return [scale * weight for weight in weights]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from operator import mul, truediv
 from typing import ClassVar
 
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Matrix, Step, Vector
+from mobench.core.method import Step, Vector
 from mobench.core.metric import SHARE, Metric
 from mobench.core.preference import Preferring
 from mobench.core.registry import register
@@ -77,29 +79,38 @@ class EPO(Preferring):
     )
 
     def weights(self, step: Step) -> Vector:
-        gram = step.gram
-        wanted = self.preferences(step.k)
-        products = wanted * step.gaps()
-        shares = products / products.sum()
-        logs = np.log(step.k * shares)
-        uniformity = float(shares @ logs)
-        balancing, relaxed = uniformity > self.tolerance and step.k > 1, False
+        k, rows = step.k, step.gram.tolist()
+        wanted = self.preference_list(k)
+        products = [*map(mul, wanted, step.gap_list())]
+        total = sum(products)
+        shares = [product / total for product in products]
+        logs = [math.log(k * share) for share in shares]
+        uniformity = sum(map(mul, shares, logs))
+        balancing, relaxed = uniformity > self.tolerance and k > 1, False
         if not balancing:
-            alpha = self._solve(gram, gram.sum(axis=0), np.zeros(step.k))
+            alpha = self._solve(rows, [*map(sum, rows)], [0.0] * k)
         else:
-            slopes = gram @ (wanted / wanted.max() * (logs - uniformity))
-            demands = np.where(slopes > 0.0, -np.inf, slopes)
-            worst = products == products.max()
-            demands = np.where(worst, 0.0, demands) if (slopes > 0.0).any() else np.zeros(step.k)
-            alpha = self._solve(gram, slopes, demands)
+            largest, most = max(wanted), max(products)
+            towards = [each / largest * (log - uniformity) for each, log in zip(wanted, logs, strict=True)]
+            slopes = [sum(map(mul, row, towards)) for row in rows]
+            demands = [0.0] * k
+            if max(slopes) > 0.0:
+                demands = [
+                    0.0 if product == most else -math.inf if slope > 0.0 else slope
+                    for product, slope in zip(products, slopes, strict=True)
+                ]
+            alpha = self._solve(rows, slopes, demands)
             if alpha is None:
-                relaxed, alpha = True, self._solve(gram, slopes, np.where(worst, 0.0, -np.inf))
+                relaxed = True
+                alpha = self._solve(rows, slopes, [0.0 if product == most else -math.inf for product in products])
         step.note(balancing=balancing, relaxed=relaxed)
-        return np.full(step.k, 1.0 / step.k) if alpha is None else alpha
+        return np.full(k, 1.0 / k) if alpha is None else alpha
 
     @staticmethod
-    def _solve(gram: Matrix, gains: Vector, demands: Vector) -> Vector | None:
+    def _solve(gram: list[list[float]], gains: list[float], demands: list[float]) -> Vector | None:
         """Solve the program with every demand in units of the gradients that it is about."""
-        norms = np.sqrt(gram.diagonal())
-        sizes = np.where(norms > 0.0, norms, 1.0) * (norms.max() or 1.0)
-        return best_on_simplex(gains, gram / sizes[:, None], demands / sizes)
+        norms = [math.sqrt(row[i]) for i, row in enumerate(gram)]
+        longest = max(norms) or 1.0
+        sizes = [(norm or 1.0) * longest for norm in norms]
+        rows = [[product / size for product in row] for row, size in zip(gram, sizes, strict=True)]
+        return best_on_simplex(gains, rows, [*map(truediv, demands, sizes)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from operator import mul, truediv
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,22 +82,32 @@ class GradNorm(Method):
         self.first: Vector | None = None
 
     def weights(self, step: Step) -> Vector:
-        gaps = step.gaps()
+        k, gaps = step.k, step.gap_list()
         if self.first is None:
-            self.first = gaps
-        weights = np.array(self.factors.values)
+            self.first = np.array(gaps)
+        weights = self.factors.values
         norms = self._norms(step)
-        rates = gaps / self.first
-        targets = (weights * norms).mean() * (rates / rates.mean()) ** self.alpha
-        self.factors.step((np.sign(weights * norms - targets) * norms).tolist())
-        bounded = np.maximum(self.factors.values, LEAST_WEIGHT)
-        self.factors.values = (bounded * (step.k / bounded.sum())).tolist()
-        return weights
+        lengths = [*map(mul, weights, norms)]
+        rates = [*map(truediv, gaps, self.first.tolist())]
+        mean, mean_rate = sum(lengths) / k, sum(rates) / k
+        signs = [
+            _sign(length - mean * (rate / mean_rate) ** self.alpha) for length, rate in zip(lengths, rates, strict=True)
+        ]
+        chosen = np.array(weights)
+        self.factors.step([*map(mul, signs, norms)])
+        bounded = [max(value, LEAST_WEIGHT) for value in self.factors.values]
+        scale = k / sum(bounded)
+        self.factors.values = [value * scale for value in bounded]
+        return chosen
 
-    def _norms(self, step: Step) -> Vector:
+    def _norms(self, step: Step) -> list[float]:
         """Return the gradients' lengths on the layer that is measured."""
         squares = step.gram.diagonal()
         if self.layer == "last-shared" and len(step.layers) > 1:
             reached = [each for gram in step.layer_grams.values() if (each := gram.diagonal()).min() > 0.0]
             squares = reached[-1] if reached else squares
-        return np.sqrt(squares)
+        return [math.sqrt(square) for square in squares.tolist()]
+
+
+def _sign(value: float) -> float:
+    return math.copysign(1.0, value) if value else 0.0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
-import numpy as np
-
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.method import Method, Step
 from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.solvers import equal_projections
@@ -63,11 +62,12 @@ class IMTLG(Method):
         ),
     )
 
-    def weights(self, step: Step) -> Vector:
+    def weights(self, step: Step) -> list[float]:
         gram = step.gram
-        norms = np.sqrt(gram.diagonal())
-        weights = equal_projections(gram, step.resolution) / np.where(norms > 0.0, norms, 1.0)
-        total = float(weights.sum())
-        solved = abs(total) > 1e-12 * float(np.abs(weights).sum())
-        step.note(unsolved=not solved and bool(norms.any()))
-        return weights / total if solved else np.zeros(step.k)
+        norms = [math.sqrt(square) for square in gram.diagonal().tolist()]
+        equal: list[float] = equal_projections(gram, step.resolution).tolist()
+        weights = [share / (norm or 1.0) for share, norm in zip(equal, norms, strict=True)]
+        total = sum(weights)
+        solved = abs(total) > 1e-12 * sum(map(abs, weights))
+        step.note(unsolved=not solved and any(norms))
+        return [weight / total if solved else 0.0 for weight in weights]

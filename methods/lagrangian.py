@@ -59,11 +59,13 @@ class Lagrangian(Multiplied):
         self.multipliers = Trained([0.0] * secondaries, self.dual_lr, "sgd")
 
     def weights(self, step: Step) -> Vector:
-        above = self.above(step)
+        above: list[float] = self.above(step).tolist()
         weights = np.array([1.0, *self.multipliers.values])
-        if len(above):
+        if above:
             step.note(multipliers=weights[1:])
-        self.multipliers.step((-above).tolist())
-        raised = np.maximum(self.multipliers.values, 0.0)
-        self.multipliers.values = (np.where(above > 0.0, raised, 0.0) if self.restart else raised).tolist()
+        self.multipliers.step([-excess for excess in above])
+        self.multipliers.values = [
+            0.0 if self.restart and excess <= 0.0 else max(value, 0.0)
+            for value, excess in zip(self.multipliers.values, above, strict=True)
+        ]
         return weights

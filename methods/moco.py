@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from operator import mul
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.method import Method, Step
 from mobench.core.registry import register
 from mobench.core.settings import real
 from mobench.errors import NonFiniteError
@@ -80,18 +83,22 @@ class MoCo(Method):
         rows = step.gradients
         working = rows.to(torch.promote_types(rows.dtype, torch.float32))
         self.tracked = working.clone() if self.tracked is None else self.tracked.to(working).lerp(working, self.beta)
-        gram = (self.tracked @ self.tracked.T).double().cpu().numpy()
-        if not np.isfinite(gram).all() and not torch.isfinite(working).all():
+        gram: list[list[float]] = (self.tracked @ self.tracked.T).double().tolist()
+        if not math.isfinite(sum(map(sum, gram))) and not torch.isfinite(working).all():
             raise NonFiniteError(f"a gradient at iteration {step.iteration} is not finite")
-        with np.errstate(over="ignore", invalid="ignore"):
-            slope = gram @ self.alpha + self.rho * self.alpha
-        self.alpha = project_on_simplex(self.alpha - self.gamma * slope)
-        return (torch.as_tensor(self.alpha).to(self.tracked) @ self.tracked).to(rows.dtype)
+        alpha: list[float] = self.alpha.tolist()
+        slopes = [sum(map(mul, row, alpha)) + self.rho * each for row, each in zip(gram, alpha, strict=True)]
+        moved = [each - self.gamma * slope for each, slope in zip(alpha, slopes, strict=True)]
+        self.alpha = np.array(project_on_simplex(moved))
+        return (torch.from_numpy(self.alpha).to(self.tracked) @ self.tracked).to(rows.dtype)
 
 
-def project_on_simplex(point: Vector) -> Vector:
+def project_on_simplex(point: Sequence[float]) -> list[float]:
     """Return the nearest point with non-negative entries that sum to one."""
-    descending = np.sort(point)[::-1]
-    excess = (np.cumsum(descending) - 1.0) / np.arange(1, len(point) + 1)
-    kept = int(np.count_nonzero(descending > excess))
-    return np.asarray(np.maximum(point - excess[max(kept, 1) - 1], 0.0))
+    total, level = -1.0, 0.0
+    for count, value in enumerate(sorted(point, reverse=True), start=1):
+        total += value
+        if count > 1 and not value > total / count:
+            break
+        level = total / count
+    return [max(value - level, 0.0) for value in point]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from operator import mul
 from typing import ClassVar
 
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Matrix, Step, Vector
+from mobench.core.method import Step
 from mobench.core.metric import SHARE, Metric
 from mobench.core.preference import Preferring
 from mobench.core.registry import register
 from mobench.core.settings import real
-from mobench.solvers import best_worst_case, correlation, min_norm_point
+from mobench.solvers import best_worst_case, min_norm_point
+from mobench.solvers.scaling import SMALLEST_SQUARE
 
 
 @register
@@ -65,40 +67,43 @@ class PMGDA(Preferring):
     symbols: ClassVar[dict[str, str]] = {**Preferring.symbols, "sigma": "σ"}
     diagnostics = (Metric("correcting", "correcting steps", range=SHARE, meaning="whether the ray is approached"),)
 
-    def weights(self, step: Step) -> Vector:
-        gram = step.gram
-        scaled, norms = correlation(gram)
-        kept = norms.nonzero()[0]
-        weights = np.zeros(step.k)
-        if not len(kept):
+    def weights(self, step: Step) -> list[float]:
+        rows: list[list[float]] = step.gram.tolist()
+        norms = [math.sqrt(row[i]) if row[i] >= SMALLEST_SQUARE else 0.0 for i, row in enumerate(rows)]
+        kept = [i for i, norm in enumerate(norms) if norm > 0.0]
+        weights = [0.0] * len(norms)
+        if not kept:
             return weights
         distance, slopes = self._distance(step)
-        unit = scaled[kept[:, None], kept]
-        towards = (slopes * norms)[kept]
-        products = unit @ towards
-        length = math.sqrt(max(float(towards @ products), 0.0))
-        correcting = distance > self.tolerance and length > math.sqrt(step.resolution) * float(np.abs(towards).max())
+        unit = [[rows[i][j] / norms[i] / norms[j] for j in kept] for i in kept]
+        towards = [slopes[i] * norms[i] for i in kept]
+        products = [sum(map(mul, row, towards)) for row in unit]
+        length = math.sqrt(max(sum(map(mul, towards, products)), 0.0))
+        correcting = distance > self.tolerance and length > math.sqrt(step.resolution) * max(map(abs, towards))
         step.note(correcting=correcting)
-        mean = float(norms.mean())
-        if not correcting:
-            weights[kept] = mean * min_norm_point(unit) / norms[kept]
-            return weights
-        weights[kept] = mean * self._correct(unit, products / length, towards / length) / norms[kept]
+        if correcting:
+            shares = self._correct(unit, [each / length for each in products], [each / length for each in towards])
+        else:
+            shares = min_norm_point(np.array(unit)).tolist()
+        mean = sum(norms) / len(norms)
+        for i, share in zip(kept, shares, strict=True):
+            weights[i] = mean * share / norms[i]
         return weights
 
-    def _distance(self, step: Step) -> tuple[float, Vector]:
+    def _distance(self, step: Step) -> tuple[float, list[float]]:
         """Return h and its derivatives by the losses."""
-        gaps = step.gaps()
-        ray = 1.0 / self.preferences(step.k)
-        ray /= np.linalg.norm(ray)
-        size = float(np.linalg.norm(gaps))
-        along = float(gaps @ ray) / size
-        return 1.0 - along * along, -2.0 * along / size * (ray - along * gaps / size)
+        gaps, ray = step.gap_list(), [1.0 / each for each in self.preference_list(step.k)]
+        size, length = math.hypot(*gaps), math.hypot(*ray)
+        ray = [each / length for each in ray]
+        along = sum(map(mul, gaps, ray)) / size
+        factor = -2.0 * along / size
+        return 1.0 - along * along, [factor * (r - along * gap / size) for r, gap in zip(ray, gaps, strict=True)]
 
-    def _correct(self, unit: Matrix, products: Vector, towards: Vector) -> Vector:
+    def _correct(self, unit: list[list[float]], products: list[float], towards: list[float]) -> list[float]:
         """Return the unit gradients' weights; `products` are theirs with ĥ = Σ_i towards_i ĝ_i."""
-        rows = np.column_stack([unit, products])
-        beta = best_worst_case(rows, np.append(products, 1.0), self.sigma)
+        rows = np.array([[*row, product] for row, product in zip(unit, products, strict=True)])
+        beta = best_worst_case(rows, np.array([*products, 1.0]), self.sigma)
         if beta is None:  # rounding at σ = 1, where the correction itself is the only candidate
             return towards
-        return np.asarray(beta[:-1] + beta[-1] * towards)
+        *own, shared = beta.tolist()
+        return [each + shared * turn for each, turn in zip(own, towards, strict=True)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.method import Method, Step
 from mobench.core.registry import register
 from mobench.core.settings import one_each, real, reals
 
@@ -62,9 +63,12 @@ class STCH(Method):
         super().reset(k, rng)
         one_each("stch.preference", self.preference, k, "objectives")
 
-    def weights(self, step: Step) -> Vector:
-        preference = np.array(one_each("stch.preference", self.preference, step.k, "objectives"))
-        preference /= preference.sum()
-        exponents = preference * step.gaps(-np.inf) / self.smoothing
-        powers = np.exp(exponents - exponents.max())
-        return np.asarray(preference * powers / powers.sum())
+    def weights(self, step: Step) -> list[float]:
+        preference = one_each("stch.preference", self.preference, step.k, "objectives")
+        whole = sum(preference)
+        shares = [each / whole for each in preference]
+        exponents = [share * gap / self.smoothing for share, gap in zip(shares, step.gap_list(-math.inf), strict=True)]
+        largest = max(exponents)
+        powers = [math.exp(exponent - largest) for exponent in exponents]
+        total = sum(powers)
+        return [share * power / total for share, power in zip(shares, powers, strict=True)]

@@ -25,4 +25,8 @@ class Preferring(Method):
 
     def preferences(self, k: int) -> Vector:
         """Return r as one number for each of `k` objectives."""
-        return np.array(one_each(f"{self.name}.preference", self.preference, k, "objectives"))
+        return np.array(self.preference_list(k))
+
+    def preference_list(self, k: int) -> tuple[float, ...]:
+        """Return `preferences` as a tuple."""
+        return one_each(f"{self.name}.preference", self.preference, k, "objectives")

@@ -105,6 +105,25 @@ class UnitVectors:
         return y
 
 
+def shortest_of_two(bound_1: float, bound_2: float, cosine: float) -> tuple[float, float]:
+    """Return the multipliers y of the shortest x with u_1·x ≥ b_1 and u_2·x ≥ b_2, which such an x satisfies.
+
+    (0, 0) if b ≤ 0, (b_1, 0) if c b_1 ≥ b_2, (0, b_2) if c b_2 ≥ b_1, otherwise (b_1 − c b_2, b_2 − c b_1)/(1 − c²).
+    """
+    if bound_1 <= 0.0 and bound_2 <= 0.0:
+        return 0.0, 0.0
+    squared_sine = (1.0 - cosine) * (1.0 + cosine)
+    if squared_sine <= RESOLUTION:
+        return (bound_1, 0.0) if bound_1 >= bound_2 else (0.0, bound_2)
+    if bound_1 > 0.0 and cosine * bound_1 >= bound_2:
+        return bound_1, 0.0
+    if bound_2 > 0.0 and cosine * bound_2 >= bound_1:
+        return 0.0, bound_2
+    # back-substitution, not Cramer's rule twice: then the errors of y_1 and y_2 cancel in x
+    y_2 = (bound_2 - cosine * bound_1) / squared_sine
+    return max(bound_1 - cosine * y_2, 0.0), y_2
+
+
 @cache
 def _identity(size: int) -> tuple[Matrix, Vector]:
     """Return the Hessian and the centre of ½‖x‖²."""

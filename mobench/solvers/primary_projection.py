@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mobench.solvers.half_spaces import UnitVectors
+from mobench.solvers.half_spaces import UnitVectors, shortest_of_two
 from mobench.solvers.scaling import RESOLUTION, SMALLEST_SQUARE, correlation, refuse_non_finite
 
 if TYPE_CHECKING:
@@ -86,23 +86,9 @@ def _two_secondaries(gram: Matrix, tau: float | Sequence[float] | Vector, resolu
             cosine = between / norm_2 / norm_3
 
     squared_sine = (1.0 - cosine) * (1.0 + cosine)
-    y_2 = y_3 = 0.0
     if cosine < 0.0 and squared_sine <= resolution and (tau_2 > 0.0 or tau_3 > 0.0):
         return Projection(np.zeros(2), np.array((False, False)), False)
-    if squared_sine <= RESOLUTION:
-        if bound_2 >= bound_3:
-            y_2 = max(bound_2, 0.0)
-        else:
-            y_3 = max(bound_3, 0.0)
-    elif bound_2 > 0.0 or bound_3 > 0.0:
-        if bound_2 > 0.0 and cosine * bound_2 >= bound_3:
-            y_2 = bound_2
-        elif bound_3 > 0.0 and cosine * bound_3 >= bound_2:
-            y_3 = bound_3
-        else:
-            # back-substitution, not Cramer's rule twice: then the errors of y_2 and y_3 cancel in d
-            y_3 = (bound_3 - cosine * bound_2) / squared_sine
-            y_2 = max(bound_2 - cosine * y_3, 0.0)
+    y_2, y_3 = shortest_of_two(bound_2, bound_3, cosine)
     return Projection(np.array((y_2 / norm_2, y_3 / norm_3)), np.array((y_2 > 0.0, y_3 > 0.0)), True)
 
 

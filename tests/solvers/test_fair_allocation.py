@@ -58,3 +58,17 @@ def test_lengths_that_are_decades_apart_give_no_warning(alpha: float) -> None:
         weights, solved = fair_allocation(rows @ rows.T, alpha)
     assert np.isfinite(weights).all()
     assert solved == bool(weights.any())
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 2.0, 20.0])
+def test_two_gradients_in_closed_form_are_as_newton_s_method_has_them(alpha: float) -> None:
+    """With a zero gradient beside them they pass through the solver for many."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        gradients = rng.standard_normal((2, 4)) * 10.0 ** rng.uniform(-3, 3, (2, 1))
+        gram = np.zeros((3, 3))
+        gram[:2, :2] = gradients @ gradients.T
+        (pair, solved), (three, also) = fair_allocation(gram[:2, :2], alpha), fair_allocation(gram, alpha)
+        cosine = gram[0, 1] / np.sqrt(gram[0, 0] * gram[1, 1])
+        assert solved and also
+        np.testing.assert_allclose(pair, three[:2], rtol=1e-12 / (1.0 - abs(cosine)))

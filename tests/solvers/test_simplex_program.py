@@ -45,3 +45,29 @@ def test_the_best_worst_case(k: int) -> None:
         )  # fmt: skip
         assert (rows @ found).min() == pytest.approx(-true.fun, abs=3e-6)
     assert best_worst_case(rows, -np.ones(k + 1), 0.5) is None
+
+
+def test_two_variables_are_as_quadprog_has_them() -> None:
+    """A third one that no demand knows and that gains nothing changes nothing."""
+    rng = np.random.default_rng(0)
+    infeasible = 0
+    for _ in range(300):
+        gains, rows, demands = rng.uniform(1.0, 2.0, 2), rng.standard_normal((2, 2)), rng.uniform(-0.6, 0.1, 2)
+        found = best_on_simplex(gains, rows, demands)
+        wide = np.column_stack([np.vstack([rows, np.zeros(2)]), np.full(3, -9.0)])
+        true = best_on_simplex(np.append(gains, -9.0), wide, np.append(demands, -np.inf))
+        assert (found is None) == (true is None)
+        infeasible += found is None
+        if found is not None and true is not None:
+            np.testing.assert_allclose(found, true[:2], atol=1e-8)
+    assert 0 < infeasible < 300
+
+
+def test_demands_that_touch_each_other_are_met_where_they_touch() -> None:
+    rows = np.array([[1.0, -2.0], [-1.0, 2.0]]) / np.sqrt(5.0)
+    for share in (0.0, 0.1, 0.3, 1.0):
+        demands = rows @ [share, 1.0 - share]
+        np.testing.assert_allclose(best_on_simplex([0.0, 1.0], rows, demands), [share, 1.0 - share], atol=1e-15)
+    assert best_on_simplex([0.0, 1.0], rows, demands + 1e-12) is None
+    np.testing.assert_array_equal(best_on_simplex([0.0, 1.0], np.ones((2, 2)), [1.0, -np.inf]), [0.0, 1.0])
+    assert best_on_simplex([0.0, 1.0], np.ones((2, 2)), [1.1, -np.inf]) is None

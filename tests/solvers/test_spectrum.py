@@ -56,3 +56,16 @@ def test_projections_are_equal(k: int) -> None:
 def test_opposites_have_no_equal_projection_and_zeros_no_part_in_it() -> None:
     assert not equal_projections(np.array([[1.0, -1.0], [-1.0, 1.0]])).any()
     np.testing.assert_allclose(equal_projections(np.diag([4.0, 0.0])), [1.0, 0.0])
+
+
+@pytest.mark.parametrize("scale", ["min", "median", "rmse"])
+def test_two_gradients_in_closed_form_are_balanced(scale) -> None:
+    """√λ G^(−1/2) 1/2 by an eigen-decomposition."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        gradients = rng.standard_normal((2, 3)) * 10.0 ** rng.uniform(-1, 1, (2, 1))
+        values, vectors = np.linalg.eigh(gradients @ gradients.T)
+        level = values.min() if scale == "min" else values.mean()
+        true = vectors @ (vectors.sum(axis=0) / np.sqrt(values)) * np.sqrt(level) / 2.0
+        found = balanced_weights(gradients @ gradients.T, scale)
+        np.testing.assert_allclose(found, true, atol=1e-12 * np.abs(true).max() * values.max() / values.min())

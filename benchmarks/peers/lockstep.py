@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 import torch
 
 from benchmarks.peers.row import Asked, Ratio, Row, interleaved
-from benchmarks.tracked.kernels.step import BATCH, pcd_step
+from benchmarks.tracked.kernels.step import BATCH, EQUATIONS, pcd_step, physics_step
 
 PART = "lockstep"
 COMMAND = "make peers only=lockstep"
@@ -29,12 +30,14 @@ SIZES = {"quick": Size(5), "default": Size(21), "all": Size(101, (4, 16))}
 
 
 def rows(size: Size) -> Iterator[Row]:
-    """Yield how much a run of the digits network gains by its neighbours, on one thread as in a worker."""
+    """Yield how much a run gains by its neighbours, on one thread as in a worker."""
     torch.set_num_threads(1)
-    for k in size.ks:
+    steps = {f"digits-cnn {BATCH} K={k}": partial(pcd_step, k) for k in size.ks}
+    steps |= {equation: partial(physics_step, equation) for equation in EQUATIONS}
+    for name, step in steps.items():
         for runs in size.runs:
-            seconds = interleaved({"alone": pcd_step(k), "together": pcd_step(k, runs)}, size.rounds)
+            seconds = interleaved({"alone": step(), "together": step(runs)}, size.rounds)
             shares = [value / runs for value in seconds["together"]]
-            what = f"digits-cnn {BATCH} K={k}, {runs} runs: {1e3 * median(shares):.2f} ms each"
+            what = f"{name}, {runs} runs: {1e3 * median(shares):.2f} ms each"
             asked = FASTER if runs == max(size.runs) else None
             yield Ratio.of(seconds["alone"], shares).row(PART, what, COMMAND, asked)

@@ -69,6 +69,16 @@ class Lockstep(Measured):
         step.pcd_step(k, runs)()
 
 
+class Physics(Measured):
+    """A step of several physics-informed networks that train as one."""
+
+    params = (list(step.EQUATIONS), (1, 16))
+    param_names = ("equation", "runs")
+
+    def time_pcd(self, equation: str, runs: int) -> None:
+        step.physics_step(equation, runs)()
+
+
 class Epoch(Measured):
     """Two steps of a small CIFAR network with the measurements of an epoch, and the evaluation at the end of a run."""
 

@@ -9,7 +9,8 @@ from torch import Tensor
 
 import mobench
 from mobench.core.method import Step
-from mobench.core.registry import find_method
+from mobench.core.problem import TaskProblem
+from mobench.core.registry import find_method, find_problem
 from mobench.core.streams import Streams
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.problems.compression import Compression
@@ -26,6 +27,8 @@ OBJECTIVES = (2, 3, 8)
 PENALTIES = {2: "group-lasso", 3: "l1-nuclear"}
 """The secondary objectives of a digits network for each K."""
 BATCH = 64
+EQUATIONS = ("burgers", "kovasznay")
+"""Physics-informed networks with three and with two objectives."""
 
 
 @cache
@@ -73,7 +76,18 @@ def plain_step(k: int) -> Kernel:
 @built_once
 def pcd_step(k: int, runs: int = 1) -> Kernel:
     """Train so many digits networks on their cross-entropy and K − 1 penalties, as `mobench run` does."""
-    workload, optimizer = _workload(k, runs)
+    return _steps(_problem(k), runs)
+
+
+@built_once
+def physics_step(equation: str, runs: int = 1) -> Kernel:
+    """Train so many networks to solve a differential equation, as `mobench run` does."""
+    return _steps(find_problem(equation)(), runs)
+
+
+def _steps(problem: TaskProblem, runs: int) -> Kernel:
+    k = len(problem.objectives())
+    workload, optimizer = _workload(problem, runs)
     methods = [find_method("pcd")(tau=0.1) for _ in range(runs)]
     for seed, method in enumerate(methods):
         method.reset(k, Streams(seed).numpy("method"))
@@ -91,7 +105,7 @@ def pcd_step(k: int, runs: int = 1) -> Kernel:
 
 def backward_passes(k: int) -> int:
     """Return how often autograd traverses a graph in one PCD step on K objectives."""
-    workload, _ = _workload(k)
+    workload, _ = _workload(_problem(k))
     workload.begin(0)
     workload.gradients_of(0).gram()
     return workload.backward_passes(0)
@@ -102,8 +116,8 @@ def _digits(k: int) -> tuple[CompressionTask, torch.optim.Optimizer]:
     return task, Training(optimizer="adam", lr=1e-3).build(list(task.parameters))
 
 
-def _workload(k: int, runs: int = 1) -> tuple[Workload, torch.optim.Optimizer]:
-    workload = make_workload([(_problem(k), Streams(seed)) for seed in range(runs)])
+def _workload(problem: TaskProblem, runs: int = 1) -> tuple[Workload, torch.optim.Optimizer]:
+    workload = make_workload([(problem, Streams(seed)) for seed in range(runs)])
     return workload, Training(optimizer="adam", lr=1e-3).build(workload.parameters, fused=workload.fused)
 
 

@@ -82,7 +82,9 @@ def pcd_step(k: int, runs: int = 1) -> Kernel:
 @built_once
 def physics_step(equation: str, runs: int = 1) -> Kernel:
     """Train so many networks to solve a differential equation, as `mobench run` does."""
-    return _steps(find_problem(equation)(), runs)
+    problem = find_problem(equation)()
+    assert isinstance(problem, TaskProblem)
+    return _steps(problem, runs)
 
 
 def _steps(problem: TaskProblem, runs: int) -> Kernel:

@@ -45,6 +45,8 @@ class Reference:
     by: str
     mobench: str
     """The version that wrote the bundle."""
+    notes: str
+    """What those who ran it say of it."""
     records: tuple[RunRecord, ...]
     planned: frozenset[str]
     """The ids of all runs that the suite asks for."""
@@ -54,7 +56,8 @@ class Reference:
     @property
     def words(self) -> str:
         """Where the runs come from, for people."""
-        return f"{self.bundle}, by {self.by}, written with mobench {self.mobench}; {self.verdict}"
+        written = f"{self.bundle}, by {self.by}, written with mobench {self.mobench}; {self.verdict}"
+        return f"{written}. {self.notes}" if self.notes else written
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,7 @@ def _reference(bundle: Bundle, part: SubmittedSuite, verdict: Verdict) -> Refere
         bundle=bundle.name,
         by=bundle.by,
         mobench=bundle.mobench,
+        notes=bundle.notes,
         records=tuple(record for record in bundle.records if record.id in ids),
         planned=frozenset(planned_runs(requirements(part.suite, part.profile))),
         verdict=verdict.words,

@@ -27,7 +27,16 @@ def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("reference")
     (path / "shipped").mkdir()
     run_here("run", *SUITE, "results=out", "jobs=0", "--quiet", cwd=path)
-    text = run_here("submit", "reference=yes", *SUITE, "results=out", "by=Us", f"out=shipped/{NAME}", cwd=path)
+    text = run_here(
+        "submit",
+        "reference=yes",
+        *SUITE,
+        "results=out",
+        "by=Us",
+        "notes=On a quiet machine.",
+        f"out=shipped/{NAME}",
+        cwd=path,
+    )
     assert "48 runs (0 failed)" in text and "pull request" not in text
     return path
 
@@ -55,7 +64,8 @@ def test_a_reference_alone_gives_what_the_stored_runs_give(made, tmp_path):
     kept = dict(shipped.histories())
     assert kept.keys() == dict(stored.histories()).keys() == set(shipped.table["id"]), "plots find their curves"
     reference = found.references["theory-descent", "quick"]
-    assert reference.words == f"{NAME}, by Us, written with mobench {reference.mobench}; not repeated: 0 of 48 runs"
+    written = f"{NAME}, by Us, written with mobench {reference.mobench}; not repeated: 0 of 48 runs"
+    assert reference.words == f"{written}. On a quiet machine."
 
 
 def test_a_run_of_the_results_folder_wins_over_the_same_run_of_a_reference(made, tmp_path):

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.method import Matrix, Method, Step, Vector
 from mobench.core.registry import register
 from mobench.solvers import surgery
-from mobench.solvers.gradient_surgery import surgery_on_rows
+from mobench.solvers.gradient_surgery import surgeries
 
 
 @register
@@ -57,19 +58,18 @@ class PCGrad(Method):
     }
 
     def weights(self, step: Step) -> Vector:
-        return surgery(step.gram, random_orders([self.rng], step.k)[0])
+        return surgery(step.gram, random_orders([self.rng], step.k)[0].tolist())
 
     @staticmethod
-    def weights_of_all(methods: Sequence[PCGrad], steps: Sequence[Step]) -> list[list[float]]:
+    def weights_of_all(methods: Sequence[PCGrad], steps: Sequence[Step]) -> Matrix:
         orders = random_orders([method.rng for method in methods], steps[0].k)
-        return [surgery_on_rows(step.gram.tolist(), own) for step, own in zip(steps, orders, strict=True)]
+        return surgeries(np.array([step.gram for step in steps]), orders)
 
 
-def random_orders(streams: Sequence[np.random.Generator], k: int) -> list[list[list[int]]]:
+def random_orders(streams: Sequence[np.random.Generator], k: int) -> npt.NDArray[np.int64]:
     """Return, for each stream and for every i, a uniformly random order of the other objectives."""
     if k <= 2:
-        return [[[1 - i] for i in range(k)] if k == 2 else [[]] for _ in streams]
+        return np.array([[[1 - i] for i in range(k)] if k == 2 else [[]]] * len(streams), dtype=np.int64)
     keys = np.array([stream.random((k, k)) for stream in streams])
     keys[:, range(k), range(k)] = 2.0  # above every other key: i itself is sorted last, and cut off
-    orders: list[list[list[int]]] = keys.argsort(axis=2)[:, :, :-1].tolist()
-    return orders
+    return keys.argsort(axis=2)[:, :, :-1]

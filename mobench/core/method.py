@@ -150,7 +150,7 @@ class Step:
         started = time.perf_counter()
         gradients = self._source.gradients()
         # a sum is finite only if every term is, and costs less than looking at each
-        if not math.isfinite(gradients.sum()) and not gradients.isfinite().all():
+        if not math.isfinite(gradients.detach().sum()) and not gradients.isfinite().all():
             raise NonFiniteError(f"a gradient at iteration {self.iteration} is not finite")
         self.gradient_seconds += time.perf_counter() - started
         return gradients

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import prange, types
 from numba.extending import intrinsic
 
-from mobench.core.compiled import compiled
+from mobench.core.machine_code import compiled
 from mobench.core.method import Matrix
 from mobench.gradients.cpu_kernels import RUN
 

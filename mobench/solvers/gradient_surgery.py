@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from mobench.solvers.scaling import SMALLEST_SQUARE, refuse_non_finite
 
@@ -30,11 +31,21 @@ def surgery(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
     - Duplicates do not conflict. Opposites remove each other: for K = 2, d = 0 to rounding.
     """
     refuse_non_finite(gram)
-    return np.array(surgery_on_rows(gram.tolist(), orders))
+    return np.array(_on_rows(gram.tolist(), orders))
 
 
-def surgery_on_rows(rows: list[list[float]], orders: Sequence[Sequence[int]]) -> list[float]:
-    """Do as `surgery` with the rows of a Gram matrix that is known to be finite."""
+def surgeries(grams: npt.NDArray[np.float64], orders: npt.NDArray[np.int64]) -> Matrix:
+    """Return `surgery` of each of B finite Gram matrices (B×K×K, orders B×K×(K−1)), with the same bits."""
+    if grams.shape[1] <= 3:
+        return np.array([_on_rows(*each) for each in zip(grams.tolist(), orders.tolist(), strict=True)])
+    from mobench.solvers import compiled_sets
+
+    weights = np.empty(grams.shape[:2])
+    compiled_sets.surgeries(grams, np.ascontiguousarray(orders), weights)
+    return weights
+
+
+def _on_rows(rows: list[list[float]], orders: Sequence[Sequence[int]]) -> list[float]:
     if len(rows) == 2:
         (first, cross), (_, second) = rows
         if cross < 0.0:  # w_1 = 1 − g_1·g_2/‖g_1‖²: what g_2' adds to g_1

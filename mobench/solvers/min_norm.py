@@ -26,8 +26,9 @@ def min_norm_point(gram: Matrix) -> Vector:
     It is optimal exactly if g_i·d ≥ ‖d‖² for every i, with equality where α_i > 0, d = Σ_i α_i g_i.
 
     K = 2: α ∝ (‖g_2‖² − g_1·g_2, ‖g_1‖² − g_1·g_2), or the shorter gradient where one of these is
-    negative. K = 3: the first of vertices, interior and edges that is optimal. K > 3: for
-    y = Dα scaled to unit vectors û_i = g_i/‖g_i‖, d/‖d‖² is the shortest x with û_i·x ≥ 1/‖g_i‖.
+    negative. K = 3: the first of vertices, interior and edges that is optimal. K > 3: non-negative least squares on
+    unit vectors (`compiled_sets.min_norm_points`), and where rounding keeps that from ending, quadprog: for
+    y = Dα scaled to û_i = g_i/‖g_i‖, d/‖d‖² is the shortest x with û_i·x ≥ 1/‖g_i‖.
 
     - One objective: α = (1).
     - A zero gradient takes all the weight, d = 0; of several the first.
@@ -42,7 +43,7 @@ def min_norm_point(gram: Matrix) -> Vector:
         return np.array(_triangle(gram.tolist()))
     if size == 1:
         return np.ones(1)
-    return _simplex(gram)
+    return _simplices(gram[None])[0]
 
 
 def min_norm_points(grams: Stack) -> Matrix:
@@ -52,17 +53,13 @@ def min_norm_points(grams: Stack) -> Matrix:
         return np.array([_segment(gram) for gram in grams.tolist()])
     if size == 3:
         return np.array([_triangle(gram) for gram in grams.tolist()])
-    squares = np.diagonal(grams, axis1=1, axis2=2)
-    if size == 1 or squares.min() < SMALLEST_SQUARE:
-        return np.array([min_norm_point(gram) for gram in grams])
-    norms = np.sqrt(squares)
-    inverse = 1.0 / norms
-    scaled = grams * inverse[:, None, :] * inverse[:, :, None]
-    bounds = norms.min(axis=1, keepdims=True) / norms
-    weights = np.array([_multipliers(*each) for each in zip(scaled, bounds, strict=True)])
-    weights *= bounds
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
+    return np.ones((len(grams), 1)) if size == 1 else _simplices(grams)
+
+
+def load_solver(size: int) -> None:
+    """Load what `min_norm_point` needs for so many objectives, so that no run's clock pays for it."""
+    if size > 3:
+        from mobench.solvers import compiled_sets  # noqa: F401 - compiled at the first import, then read from disk
 
 
 def _segment(gram: list[list[float]]) -> tuple[float, float]:
@@ -127,6 +124,17 @@ def _interior(gram: list[list[float]]) -> tuple[float, float, float] | None:
 def _place(weight: float, next_weight: float, i: int) -> tuple[float, float, float]:
     """Return three weights that are zero but for objective i and the one after it, cyclically."""
     return ((weight, next_weight, 0.0), (0.0, weight, next_weight), (next_weight, 0.0, weight))[i]
+
+
+def _simplices(grams: Stack) -> Matrix:
+    from mobench.solvers import compiled_sets
+
+    count, size, _ = grams.shape
+    weights, solved = np.empty((count, size)), np.empty(count, dtype=np.bool_)
+    compiled_sets.min_norm_points(np.array(grams, dtype=np.float64, order="C"), weights, solved)
+    for unsolved in np.flatnonzero(~solved) if not solved.all() else ():
+        weights[unsolved] = _simplex(grams[unsolved])
+    return weights
 
 
 def _simplex(gram: Matrix) -> Vector:

@@ -25,6 +25,7 @@ from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
+from mobench.solvers.min_norm import load_solver
 from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import sampled_steps
@@ -52,6 +53,7 @@ class Group:
             list(zip(problems, streams, strict=True)), as_vector=self.training.element_by_element
         )
         self.objectives = problems[0].objectives()
+        load_solver(self.workload.k)
         self.members = []
         for index, spec in enumerate(specs):
             method = spec.build_method()

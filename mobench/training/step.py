@@ -136,6 +136,6 @@ def _checked_direction(method: Method, step: Step, n: int) -> Tensor:
         returned = f"shape {tuple(direction.shape)}" if isinstance(direction, Tensor) else type(direction).__name__
         raise MethodError(f"{method.name}.direction returned {returned}; it must be a tensor of shape ({n},)")
     # a sum is finite only if every term is, and costs less than looking at each
-    if not math.isfinite(direction.sum()) and not torch.isfinite(direction).all():
+    if not math.isfinite(direction.detach().sum()) and not torch.isfinite(direction).all():
         raise NonFiniteAnswerError(f"{method.name} returned a non-finite direction at iteration {step.iteration}")
     return direction.detach()

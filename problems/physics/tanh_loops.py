@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mobench.core.compiled import compiled
+from mobench.core.machine_code import compiled
 
 Array = npt.NDArray[Any]
 

@@ -82,14 +82,27 @@ class DoubleWell(VectorProblem):
 
     @staticmethod
     def values(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
-        s, outside = DoubleWell._coordinates(theta, constants["basis"])
+        return DoubleWell._values(constants, *DoubleWell._coordinates(theta, constants["basis"]))
+
+    @staticmethod
+    def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
+        return DoubleWell._gradients(constants, *DoubleWell._coordinates(theta, constants["basis"]))
+
+    @classmethod
+    def values_and_gradients(
+        cls, theta: torch.Tensor, constants: Constants, iteration: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        s, outside = cls._coordinates(theta, constants["basis"])
+        return cls._values(constants, s, outside), cls._gradients(constants, s, outside)
+
+    @staticmethod
+    def _values(constants: Constants, s: torch.Tensor, outside: torch.Tensor) -> torch.Tensor:
         primary = ((s * s - 1.0) ** 2).sum(-1) + 0.5 * (outside * outside).sum(-1)
         return torch.cat([primary[:, None], constants["pull"][:, None] * (s - 1.0) ** 2], dim=1)
 
     @staticmethod
-    def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
+    def _gradients(constants: Constants, s: torch.Tensor, outside: torch.Tensor) -> torch.Tensor:
         basis = constants["basis"]
-        s, outside = DoubleWell._coordinates(theta, basis)
         primary = (basis * (4.0 * s * (s * s - 1.0))[:, :, None]).sum(1) + outside
         secondaries = basis * (2.0 * constants["pull"][:, None] * (s - 1.0))[:, :, None]
         return torch.cat([primary[:, None, :], secondaries], dim=1)

@@ -143,6 +143,9 @@ def rows(problem: Problem) -> Verdict:
     constants = {name: torch.stack([member.own[name] for member in alone]) for name in names}
     kind = alone[0].problem
     together = kind.values(theta, constants, 0).numpy(), kind.gradients(theta, constants, 0).numpy()
+    for both, one in zip(kind.values_and_gradients(theta, constants, 0), together, strict=True):
+        if not np.array_equal(both.numpy(), one):
+            return Verdict(False, None, "values_and_gradients differs from values and gradients")
     worst = 0.0
     for row, member in enumerate(alone):
         for batch, single in zip(together, (member.values(member.start), member.gradients(member.start)), strict=True):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from numba import njit
 
-Loop = TypeVar("Loop", bound=Callable[..., Any])
+Loop = Callable[..., Any]
 
 
 def compiled(signature: str | None = None, **options: Any) -> Callable[[Loop], Loop]:
-    """Compile at the first call, or at once for a `signature`, and keep the machine code on disk if there is a place."""
+    """Compile at the first call, or at once for a `signature`; keep the machine code on disk if there is a place."""
 
     def decorate(function: Loop) -> Loop:
         given = () if signature is None else (signature,)

@@ -268,6 +268,13 @@ class VectorProblem(Problem):
     def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
         """Return the B×K×n gradients at the rows of `theta`."""
 
+    @classmethod
+    def values_and_gradients(
+        cls, theta: torch.Tensor, constants: Constants, iteration: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return both, to the last bit; override it where they have terms in common that are worth sharing."""
+        return cls.values(theta, constants, iteration), cls.gradients(theta, constants, iteration)
+
     @staticmethod
     def project(theta: torch.Tensor, constants: Constants) -> torch.Tensor | None:
         """Return the rows of `theta` moved to where they may be, after every step; None: they may be anywhere."""

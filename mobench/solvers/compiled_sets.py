@@ -1,9 +1,9 @@
 """The programs of MGDA, PCD and PCGrad for many Gram matrices in one call, compiled by numba when first imported.
 
 Of both programs the binding constraints are found by Lawson and Hanson's active-set method for `min ½ yᵀMy − bᵀy` over
-y ≥ 0: one index enters at a time, the one whose bound is missed most, and those leave whose y would become negative. The
-Cholesky factor of the entered rows grows with them and is made anew when some leave. Rows are solved one by one, so
-that a result does not depend on what else is in the call.
+y ≥ 0: one index enters at a time, the one whose bound is missed most, and those leave whose y would become negative.
+The Cholesky factor of the entered rows grows with them and is made anew when some leave. Runs are solved one by one,
+so that a result does not depend on what else is in the call.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _SMALLEST_SQUARE = 2.2250738585072014e-308
 _EPSILON = 2.220446049250313e-16
 _DEPENDENT = 1e-14
 """A row whose squared distance from the entered ones is below this does not enter."""
+
+_NEARLY_DEPENDENT = 1e-10
+"""Secondaries whose Gram matrix has a smaller eigenvalue are left to who looks for contradictions."""
 
 
 # pragma: machine code, where coverage sees nothing
@@ -184,9 +187,77 @@ def min_norm_points(grams: Stack, weights: Matrix, solved: Flags) -> None:
             solved[run] = False
 
 
+@compiled()
+def _smallest_eigenvalue(c: Matrix, factor: Matrix, column: Vector) -> float:
+    """Return 1/‖C⁻¹‖₁, at most the smallest eigenvalue of C and at least a K-th of it, or 0 where C is singular."""
+    size = column.size
+    order = np.empty(size, np.int64)
+    for i in range(size):
+        if not _append(c, factor, order, i, i):
+            return 0.0
+    largest = 0.0
+    for i in range(size):
+        column[:] = 0.0
+        column[i] = 1.0
+        _solve(factor, size, column)
+        largest = max(largest, np.abs(column).sum())
+    return 1.0 / largest
+
+
+@compiled("void(float64[:,:,::1], float64[:,::1], float64[::1], float64[:,::1], boolean[::1])")
+def projections(grams: Stack, tau: Matrix, resolutions: Vector, multipliers: Matrix, solved: Flags) -> None:
+    """Write the multipliers of PCD's projection for each Gram matrix and its τ, and whether they are answered here.
+
+    With unit secondaries û_j, C their Gram matrix and b_j = τ_j ‖g_j‖ − û_j·g_1, μ_j = y_j/‖g_j‖ for the y ≥ 0 that
+    minimises ½ yᵀCy − bᵀy. Not answered are zero secondaries and nearly dependent ones, whose demands may contradict
+    each other.
+    """
+    runs, size = tau.shape
+    c, b, y, norms = np.empty((size, size)), np.empty(size), np.empty(size), np.empty(size)
+    factor = np.empty((size, size))
+    for run in range(runs):
+        gram, row = grams[run], multipliers[run]
+        row[:] = 0.0
+        solved[run] = True
+        most = 0.0
+        for j in range(size):
+            if gram[j + 1, j + 1] < _SMALLEST_SQUARE:
+                solved[run] = False
+                break
+            norms[j] = math.sqrt(gram[j + 1, j + 1])
+            b[j] = tau[run, j] * norms[j] - gram[0, j + 1] / norms[j]
+            most = max(most, b[j])
+        if not solved[run] or most <= 0.0:
+            continue
+        for i in range(size):
+            for j in range(size):
+                c[i, j] = gram[i + 1, j + 1] / norms[i] / norms[j]
+        if _smallest_eigenvalue(c, factor, y) <= max(_NEARLY_DEPENDENT, 2.0 * resolutions[run]):
+            solved[run] = False
+        elif _non_negative(c, b, y):
+            for j in range(size):
+                row[j] = y[j] / norms[j]
+        else:
+            solved[run] = False
+
+
+@compiled("void(float64[:,:,::1], float64[:,::1], float64[::1])")
+def squared_lengths(grams: Stack, weights: Matrix, squares: Vector) -> None:
+    """Write wᵀGw for each Gram matrix and its weights."""
+    runs, size = weights.shape
+    for run in range(runs):
+        total = 0.0
+        for i in range(size):
+            along = 0.0
+            for j in range(size):
+                along += grams[run, i, j] * weights[run, j]
+            total += weights[run, i] * along
+        squares[run] = total
+
+
 @compiled("void(float64[:,:,::1], int64[:,:,::1], float64[:,::1])")
 def surgeries(grams: Stack, orders: Orders, weights: Matrix) -> None:
-    """Write the weights of PCGrad's surgery for each Gram matrix, whose i-th gradient meets the others in `orders[i]`."""
+    """Write the weights of PCGrad's surgery for each Gram matrix; gradient i meets the others in the order of row i."""
     runs, size = weights.shape
     products = np.empty(size)
     for run in range(runs):

@@ -43,7 +43,8 @@ def min_norm_point(gram: Matrix) -> Vector:
         return np.array(_triangle(gram.tolist()))
     if size == 1:
         return np.ones(1)
-    return _simplices(gram[None])[0]
+    weights: Vector = _simplices(gram[None])[0]
+    return weights
 
 
 def min_norm_points(grams: Stack) -> Matrix:

@@ -36,7 +36,8 @@ def project_primary(gram: Matrix, tau: float | Sequence[float] | Vector, resolut
 
     K = 2: μ = max(0, τ − g_1·g_2/‖g_2‖²). K = 3: with unit vectors û_j, y_j = μ_j‖g_j‖, c = û_2·û_3
     and b_j = τ_j‖g_j‖ − û_j·g_1, the pair (y_2, y_3) is (0, 0) if b ≤ 0, (b_2, 0) if c b_2 ≥ b_3,
-    (0, b_3) if c b_3 ≥ b_2, otherwise (b_2 − c b_3, b_3 − c b_2)/(1 − c²). K > 3: quadprog.
+    (0, b_3) if c b_3 ≥ b_2, otherwise (b_2 − c b_3, b_3 − c b_2)/(1 − c²). K > 3: an active-set method
+    (`compiled_sets.projections`), and quadprog where secondaries are nearly dependent or zero.
 
     - One objective: no multipliers, d = g_1.
     - A zero secondary constrains nothing and has μ_j = 0. For g_1 = 0 and τ > 0, d is a
@@ -58,7 +59,41 @@ def project_primary(gram: Matrix, tau: float | Sequence[float] | Vector, resolut
         return _two_secondaries(gram, tau, resolution)
     if size == 1:
         return Projection(np.zeros(0), np.zeros(0, dtype=bool), True)
-    return _many_secondaries(gram, np.asarray(tau, dtype=np.float64), resolution)
+    many = np.empty((1, size - 1))
+    many[:] = tau
+    multipliers, solved = independent_projections(np.array(gram[None]), many, np.array((resolution,)))
+    if solved[0]:
+        return Projection(multipliers[0], multipliers[0] > 0.0, True)
+    return _many_secondaries(gram, many[0], resolution)
+
+
+def independent_projections(
+    grams: npt.NDArray[np.float64], tau: Matrix, resolutions: Vector
+) -> tuple[Matrix, npt.NDArray[np.bool_]]:
+    """Return the multipliers of B finite Gram matrices (B×K×K, K ≠ 3), and which of them have an easy answer.
+
+    These have the bits of `project_primary`, which has the answer for the others.
+    """
+    solved = np.ones(len(grams), dtype=np.bool_)
+    if tau.shape[1] == 1:
+        squares = grams[:, 1, 1]
+        kept = squares >= SMALLEST_SQUARE
+        needed = tau[:, 0] - grams[:, 0, 1] / np.where(kept, squares, 1.0)
+        return np.where(kept & (needed > 0.0), needed, 0.0)[:, None], solved
+    from mobench.solvers import compiled_sets
+
+    multipliers = np.empty(tau.shape)
+    compiled_sets.projections(grams, tau, resolutions, multipliers, solved)
+    return multipliers, solved
+
+
+def squared_lengths(grams: npt.NDArray[np.float64], weights: Matrix) -> Vector:
+    """Return ‖Σ_i w_i g_i‖² for each of B Gram matrices and its weights."""
+    from mobench.solvers import compiled_sets
+
+    squares = np.empty(len(grams))
+    compiled_sets.squared_lengths(grams, weights, squares)
+    return squares
 
 
 def _one_secondary(gram: Matrix, tau: float | Sequence[float] | Vector) -> Projection:
@@ -104,6 +139,7 @@ def _many_secondaries(gram: Matrix, tau: Vector, resolution: float) -> Projectio
     if max(bounds.tolist()) > 0.0:
         vectors = UnitVectors(scaled)
         feasible = vectors.contradiction(np.where(demands > 0.0, 1.0, 0.0), resolution) is None
-        if feasible:
-            multipliers = vectors.multipliers(bounds) / divisors
+        if feasible:  # solved as where nothing was asked, so that the resolution decides and changes nothing else
+            one, solved = independent_projections(np.array(gram[None]), tau[None], np.zeros(1))
+            multipliers = one[0] if solved[0] else vectors.multipliers(bounds) / divisors
     return Projection(multipliers, multipliers > 0.0, feasible)

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg.lapack  # noqa: F401 - solvers ask for it when first called; no run's clock is to pay for it
 import torch
 
-from mobench.core.method import RESERVED, Matrix, Method, Step, refuse_non_finite_weights
+from mobench.core.method import RESERVED, Matrix, Method, Step, Vector, refuse_non_finite_weights
 from mobench.core.outcome import Outcome
 from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
@@ -32,13 +32,16 @@ from mobench.training.history import sampled_steps
 from mobench.training.leaving import FIRST_LOOK, leaving
 from mobench.training.make_workload import make_workload
 from mobench.training.member import Member
-from mobench.training.optimizer import Training
+from mobench.training.optimizer import Training, bare_step
 from mobench.training.sampled_rows import sampled_rows
 from mobench.training.secondary_progress import secondary_progress
 from mobench.training.step import take_steps
 from mobench.training.step_reports import REPORT_SECONDS, tell
 from mobench.training.stopping import Stopped, ran_out_of_memory, stop_requested
-from mobench.training.workload import Stack
+from mobench.training.workload import Indices, Stack
+
+Asked = tuple[list[Member], Indices]
+"""Members whose methods answer together, and where they stand in the group."""
 
 
 class Group:
@@ -71,6 +74,10 @@ class Group:
         """Whether methods for which the others wait may leave the group."""
         self.looked_at, self.looked_seconds, self.next_look = 0, 0.0, FIRST_LOOK
         self.own_seconds = [0.0] * len(specs)
+        self.sorted_by_class: list[Member] = []
+        self.classes: dict[type[Method], Asked] = {}
+        """Of those members, the ones that are asked together."""
+        self.take_step = bare_step(self.optimizer)
 
     @property
     def alive(self) -> list[Member]:
@@ -96,7 +103,7 @@ class Group:
                 parameters["lr"] = lr
             try:
                 self.step(alive, self.iteration in sampled)
-                self.optimizer.step()
+                self.take_step()
                 self.workload.after_update(lr, proximal)
                 if observed:
                     self.observe(alive)
@@ -149,8 +156,8 @@ class Group:
         weights = np.zeros((workload.size, workload.k))
         taken: list[tuple[Member, Step]] = []
         together = self.asked_together(alive) if finite else {}
-        for members in together.values():
-            taken += self.ask_together(members, losses, weights)
+        for members, indices in together.values():
+            taken += self.ask_together(members, indices, losses, weights)
         for member in alive:
             if member.kind in together:
                 continue
@@ -183,25 +190,23 @@ class Group:
         seen, bounds, limits = losses[member.index], member.lower_bounds, member.thresholds
         return Step(seen, member.gradients, bounds, self.iteration, self.total, member.held_out, limits, gram)
 
-    def asked_together(self, alive: list[Member]) -> dict[type[Method], list[Member]]:
-        """Return the members whose methods answer together, by class."""
-        classes: dict[type[Method], list[Member]] = {}
-        for member in alive:
-            if member.together:
-                classes.setdefault(member.kind, []).append(member)
-        return {kind: members for kind, members in classes.items() if self.finite_grams(members)}
+    def asked_together(self, alive: list[Member]) -> dict[type[Method], Asked]:
+        """Return the members whose methods answer together, by class: several, whose Gram matrices are all finite."""
+        if alive != self.sorted_by_class:
+            self.sorted_by_class, self.classes = alive, _answering_together(alive)
+        if not self.classes or (grams := self.workload.grams()) is None:
+            return {}
+        if np.isfinite(grams).all():
+            return self.classes
+        return {kind: asked for kind, asked in self.classes.items() if np.isfinite(grams[asked[1]]).all()}
 
-    def finite_grams(self, members: list[Member]) -> bool:
-        """Say whether these are several, whose Gram matrices are all finite."""
-        if len(members) == 1 or (grams := self.workload.grams()) is None:
-            return False
-        return bool(np.isfinite(grams[[member.index for member in members]]).all())
-
-    def ask_together(self, members: list[Member], losses: Matrix, weights: Matrix) -> list[tuple[Member, Step]]:
+    def ask_together(
+        self, members: list[Member], indices: Indices, losses: Matrix, weights: Matrix
+    ) -> list[tuple[Member, Step]]:
         """Let methods of one class choose together; return those that took the step, whose weights are written."""
         grams = self.workload.grams()
         assert grams is not None
-        own = grams[[member.index for member in members]]  # a copy: others read the original
+        own = grams[indices]  # a copy: others read the original
         own.setflags(write=False)
         steps = [self.step_of(member, losses, gram) for member, gram in zip(members, own, strict=True)]
         try:
@@ -212,18 +217,25 @@ class Group:
             for member in members:
                 member.fail(error, self.iteration)
             return []
-        taken = []
-        for member, step, answer in zip(members, steps, answers, strict=True):
-            try:
-                refuse_non_finite_weights(member.method, step, answer)
-            except NonFiniteError as error:
-                member.fail(error, self.iteration)
-                continue
-            member.gradients.apply(answer)
+        taken = [*zip(members, steps, strict=True)]
+        if not np.isfinite(answers).all():
+            taken = [pair for pair, answer in zip(taken, answers, strict=True) if self.accepts(*pair, answer)]
+            chosen = [member.error is None for member in members]
+            indices, answers = indices[chosen], answers[chosen]
+        self.workload.apply_all(indices, answers)
+        weights[indices] = answers
+        for member, step in taken:
             member.took(step, seconds)
-            weights[member.index] = answer
-            taken.append((member, step))
         return taken
+
+    def accepts(self, member: Member, step: Step, answer: Vector) -> bool:
+        """Say whether a member's weights are finite; otherwise it fails."""
+        try:
+            refuse_non_finite_weights(member.method, step, answer)
+        except NonFiniteError as error:
+            member.fail(error, self.iteration)
+            return False
+        return True
 
     def fail_non_finite_gradients(self) -> None:
         """Fail members that have not looked at their gradients; those whose squares alone overflow go on."""
@@ -358,6 +370,14 @@ class Group:
         self.workload.load_state_dict(state["workload"])
         for member, stored in zip(self.members, state["members"], strict=True):
             member.load_state_dict(stored)
+
+
+def _answering_together(members: list[Member]) -> dict[type[Method], Asked]:
+    classes: dict[type[Method], list[Member]] = {}
+    for member in members:
+        if member.together:
+            classes.setdefault(member.kind, []).append(member)
+    return {kind: (each, np.array([one.index for one in each])) for kind, each in classes.items() if len(each) > 1}
 
 
 def train(

@@ -23,7 +23,7 @@ from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.gram import ROUNDED_ROWS
 from mobench.gradients.layout import Layout
 from mobench.training.step import Gradients
-from mobench.training.workload import Stack, TaskEnds, Workload, stated_thresholds
+from mobench.training.workload import Indices, Stack, TaskEnds, Workload, stated_thresholds
 
 
 class NeighboursMatterError(RuntimeError):
@@ -91,6 +91,9 @@ class StackedWorkload(TaskEnds, Workload):
 
     def gradients_of(self, member: int) -> Gradients:
         return _Row(self, member)
+
+    def apply_all(self, members: Indices, weights: Matrix) -> None:
+        self.weights[members] = weights
 
     def held_out(self, member: int) -> Step | None:
         batch = self.tasks[member].held_out_batch()

@@ -27,6 +27,8 @@ from mobench.training.step import Gradients
 Stack = npt.NDArray[np.float64]
 """Arrays with a leading dimension over the B members."""
 
+Indices = npt.NDArray[np.intp]
+
 LANES = 8
 """Rows are padded to a multiple of this, see `VectorWorkload`."""
 
@@ -53,6 +55,11 @@ class Workload(ABC):
     @abstractmethod
     def gradients_of(self, member: int) -> Gradients:
         """Return where the gradients of a member come from and its update goes."""
+
+    def apply_all(self, members: Indices, weights: Matrix) -> None:
+        """Write the updates `Σ_i w_i g_i` of several members."""
+        for member, own in zip(members.tolist(), weights, strict=True):
+            self.gradients_of(member).apply(own)
 
     @abstractmethod
     def grams(self) -> Stack | None:
@@ -149,25 +156,22 @@ class VectorWorkload(Workload):
 
     def begin(self, iteration: int) -> Matrix:
         self._iteration = iteration
-        self._gradients = self._grams = self._final = None
+        self._grams = self._final = None
         self.weights.fill(0.0)
         self.directions.clear()
-        return self._values()
+        with torch.no_grad():
+            values, gradients = self.kind.values_and_gradients(self.theta, self.constants, iteration)
+        self._gradients = np.ascontiguousarray(gradients.numpy())
+        return values.numpy()[: self.size]
 
     def losses_after(self, members: Sequence[int]) -> Matrix:
-        return self._values()
-
-    def _values(self) -> Matrix:
         with torch.no_grad():
             values = self.kind.values(self.theta, self.constants, self._iteration)
         return values.numpy()[: self.size]
 
     def rows(self) -> Stack:
         """Return the gradients of all members (padded B × K × n)."""
-        if self._gradients is None:
-            with torch.no_grad():
-                gradients = self.kind.gradients(self.theta, self.constants, self._iteration)
-            self._gradients = np.ascontiguousarray(gradients.numpy())
+        assert self._gradients is not None, "an iteration has begun"
         return self._gradients
 
     def grams(self) -> Stack:
@@ -179,6 +183,9 @@ class VectorWorkload(Workload):
 
     def gradients_of(self, member: int) -> Gradients:
         return _Row(self, member)
+
+    def apply_all(self, members: Indices, weights: Matrix) -> None:
+        self.weights[members] = weights
 
     def end(self) -> None:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -9,8 +9,11 @@ from mobench.conformance.subject import subject
 from mobench.core import registry
 from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
-from mobench.solvers import min_norm_point
+from mobench.methods.pcgrad import random_orders
+from mobench.solvers import min_norm_point, project_primary, surgery
+from mobench.solvers.gradient_surgery import surgeries
 from mobench.solvers.min_norm import min_norm_points
+from mobench.solvers.primary_projection import independent_projections
 from mobench.training.loop import Group, train
 from mobench.training.optimizer import Training
 from mobench.training.sampled_rows import sampled_rows
@@ -150,6 +153,39 @@ def test_the_battery_compares_answers_in_company_with_those_alone():
     verdict = determinism(subject(Wrong, {}))
     assert not verdict.holds
     assert "weights_of_all differs from weights" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {}, {"tau": 1.0, "infeasible": "no-ascent"}, {"infeasible": "back-off"}, {"rescale": "none"},
+        {"epsilon_form": "relative"}, {"normalization": "unit"}, {"tau": 0.0},
+    ],
+)  # fmt: skip
+def test_pcd_answers_in_company_as_alone(settings):
+    assert determinism(subject(find_method("pcd"), settings)).holds
+
+
+@pytest.mark.parametrize("k", [2, 4, 5, 9])
+def test_projections_of_many_have_the_bits_of_each(k):
+    rng = np.random.default_rng(k)
+    rows = rng.normal(size=(60, k, k + 1)) * 10.0 ** rng.uniform(-4, 4, size=(60, k, 1))
+    grams, tau = rows @ rows.transpose(0, 2, 1), 10.0 ** rng.uniform(-3, 1, size=(60, k - 1))
+    multipliers, solved = independent_projections(grams, tau, np.full(60, 1e-14))
+    assert solved.all()
+    assert multipliers.tolist() == [
+        project_primary(*each).multipliers.tolist() for each in zip(grams, tau, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("k", range(1, 9))
+def test_surgeries_of_many_have_the_bits_of_each(k):
+    rng = np.random.default_rng(k)
+    rows = rng.normal(size=(40, k, 3))
+    rows[3, 0] = 0.0
+    grams, orders = rows @ rows.transpose(0, 2, 1), random_orders([np.random.default_rng(i) for i in range(40)], k)
+    alone = [surgery(*each).tolist() for each in zip(grams, orders.tolist(), strict=True)]
+    assert surgeries(grams, orders).tolist() == alone
 
 
 @pytest.mark.parametrize("k", range(1, 11))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 from mobench.cli.command import PLUGINS, RESULTS, Command
@@ -51,6 +52,7 @@ class Build(Command):
             **{key: Path(place) for key, place in places.items() if place is not None},
             **({"title": self.title} if self.title else {}),
         )
+        gc.freeze()  # what is loaded stays; looking through it again and again takes a tenth of the time of a build
         with beside() as render:
             build_site(options, render=render)
         index = Path(self.out) / "index.html"

@@ -40,11 +40,26 @@ class Picture:
 
 def files_of(figure: Figure) -> Files:
     """Return the figure as SVG and as PNG; equal figures give equal files."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    _leave_empty_labels(figure)
     svg, png = io.BytesIO(), io.BytesIO()
-    figure.savefig(svg, format="svg", metadata={"Date": None})
+    figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
+    # `savefig` would draw each of them twice, the first time for a layout that drawing finds anyway.
+    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
     figure.set_layout_engine("none")  # the layout is found; finding it again would take as long as drawing
-    figure.savefig(png, format="png", metadata={"Software": None})
+    FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
     return animated(svg.getvalue()), png.getvalue()
+
+
+def _leave_empty_labels(figure: Figure) -> None:
+    """Fix the places of labels that say nothing: finding them takes a third of the time of a figure of many panels."""
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if not axis.get_label_text():
+                axis.set_label_coords(0.5, 0.5)
 
 
 def at_once(figure: Figure) -> Callable[[], Files]:

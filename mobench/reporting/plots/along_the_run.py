@@ -11,7 +11,7 @@ import pandas as pd
 
 from mobench.core.plot import Plot
 
-from .panels import add_legend, draw_lines, in_order, panels, plain
+from .panels import add_legend, draw_lines, in_order, panels, plain, scaled_once
 from .samples import Samples, read_together
 from .style import method_styles
 
@@ -69,9 +69,10 @@ class AlongTheRun(Plot):
         """Draw one panel for each problem instance; with many contenders, one for each of them."""
         logarithmic = self.logarithmic and bool((frame["high"] > 0).any()) and bool((frame["low"] >= 0).all())
         drawn = (floored(frame) if logarithmic else frame).assign(step=frame["step"] + 1)
-        figure = (_panel_each if frame["contender"].nunique() > MANY else _panel_for_each_instance)(drawn)
-        for axis in figure.axes:
-            axis.set(xscale="log", yscale="log" if logarithmic else "linear", xlabel="", ylabel="")
+        shared = frame["contender"].nunique() > MANY
+        figure = (_panel_each if shared else _panel_for_each_instance)(drawn)
+        for axis in figure.axes[:1] if shared else figure.axes:
+            axis.set(xscale="log", yscale="log" if logarithmic else "linear")
         figure.supxlabel("step")
         figure.supylabel(self.label(frame, metrics))
         return figure
@@ -95,11 +96,12 @@ def _panel_each(frame: pd.DataFrame) -> Figure:
     figure, axes = panels(contenders, width=2.4, height=1.6, shared=True)
     styles = method_styles(frame["contender"])
     dashes = dict(zip(sorted(frame["instance_label"].unique()), cycle(DASHES), strict=False))
-    for axis, contender in zip(axes, contenders, strict=True):
-        color = styles[contender].color
-        for label, part in frame[frame["contender"] == contender].groupby("instance_label"):
-            axis.plot(part["step"], part["mean"], color=color, linestyle=dashes[str(label)])
-            axis.fill_between(part["step"], part["low"], part["high"], color=color, alpha=0.15, linewidth=0)
+    with scaled_once(axes):
+        for axis, contender in zip(axes, contenders, strict=True):
+            color = styles[contender].color
+            for label, part in frame[frame["contender"] == contender].groupby("instance_label"):
+                axis.plot(part["step"], part["mean"], color=color, linestyle=dashes[str(label)])
+                axis.fill_between(part["step"], part["low"], part["high"], color=color, alpha=0.15, linewidth=0)
     if len(dashes) > 1:
         handles = [
             Line2D([], [], color="#555555", linestyle=dash, label=plain(str(label))) for label, dash in dashes.items()

@@ -32,21 +32,19 @@ class Hypervolume(Plot):
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
         """Draw a bar for each contender, with its interval over seeds, one panel for each problem instance."""
-        import seaborn
-
         groups = list(frame.groupby("instance_label", sort=False))
         colors = {name: style.color for name, style in method_styles(frame["contender"]).items()}
         names = list(colors)
         figure, axes = panels([str(label) for label, _ in groups], width=2.9, height=0.9 + 0.22 * len(names))
         for index, (axis, (_, part)) in enumerate(zip(axes, groups, strict=True)):
-            seaborn.barplot(
-                part, x="mean", y="contender", hue="contender", order=names, palette=colors, ax=axis, saturation=1.0,
-                legend=False,
-            )  # fmt: skip
+            drawn = part.dropna(subset=["mean"])
+            places = [names.index(name) for name in drawn["contender"]]
+            axis.barh(places, drawn["mean"], color=[colors[name] for name in drawn["contender"]])
             known = part.dropna(subset=["low"])
             places = [names.index(name) for name in known["contender"]]
             spans = [known["mean"] - known["low"], known["high"] - known["mean"]]
             axis.errorbar(known["mean"], places, xerr=spans, fmt="none", ecolor="#333333", capsize=2.5, linewidth=1.1)
-            axis.set(xlabel=str(part["form_label"].iloc[0]), ylabel="")
+            axis.set(xlabel=str(part["form_label"].iloc[0]), ylim=(len(names) - 0.5, -0.5))
+            axis.yaxis.grid(visible=False)
             axis.set_yticks(range(len(names)), [] if index % ACROSS else [plain(name) for name in names])
         return figure

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,6 @@ def panels(
     titles: Sequence[str], *, across: int = ACROSS, width: float = 3.1, height: float = 2.6, shared: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with one titled panel for each title, row by row; `shared` panels have the same axes."""
-    import seaborn
     from matplotlib.figure import Figure
 
     columns = min(across, len(titles))
@@ -51,8 +51,19 @@ def panels(
         spare.remove()
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(plain(textwrap.fill(title, round(11 * width))))
-        seaborn.despine(ax=axis)
+        axis.spines[["top", "right"]].set_visible(False)
     return figure, axes[: len(titles)]
+
+
+@contextmanager
+def scaled_once(axes: Iterable[Axes]) -> Iterator[None]:
+    """Let what is drawn set the limits of panels that share their axes once, at the end, and not at every line."""
+    listed = list(axes)
+    for axis in listed:
+        axis.autoscale(enable=False)
+    yield
+    for axis in listed:
+        axis.autoscale(enable=True)
 
 
 def add_legend(figure: Figure, frame: pd.DataFrame, law: str = "") -> None:
@@ -80,14 +91,12 @@ def add_legend(figure: Figure, frame: pd.DataFrame, law: str = "") -> None:
 
 def draw_lines(axis: Axes, frame: pd.DataFrame, x: str, styles: Mapping[str, Look]) -> None:
     """Draw `mean` against `x` as one line per contender, with a band from `low` to `high`."""
-    import seaborn
-
-    seaborn.lineplot(
-        data=frame, x=x, y="mean", hue="contender", style="contender", ax=axis, estimator=None, legend=False,
-        palette={name: style.color for name, style in styles.items()},
-        markers={name: style.marker for name, style in styles.items()},
-        dashes={name: style.dash for name, style in styles.items()},
-    )  # fmt: skip
+    for name, part in frame.dropna(subset=[x, "mean"]).groupby("contender", sort=False):
+        ordered, style = part.sort_values([x, "mean"]), styles[str(name)]
+        axis.plot(
+            ordered[x], ordered["mean"], color=style.color, marker=style.marker, linestyle=style.linestyle,
+            markeredgecolor="white", markeredgewidth=0.75,
+        )  # fmt: skip
     for name, part in frame.dropna(subset=["low", "high"]).groupby("contender", sort=False):
         ordered = part.sort_values(x)
         color = styles[str(name)].color

@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +54,19 @@ def _command(
 
 def _suite(suite: Suite, problem: str) -> list[str]:
     """Return the words that name the suite and the problem; a problem may have been run without a suite."""
-    if suite.name in suite_files():
+    if _has_name(suite.name):
         name = suite.name
     elif suite.file:
         name = _seen_from_here(suite.file)
     else:
         return [f"problem={problem}"]
     return [f"suite={name}", f"profile={suite.profile}", f"problems={problem}"]
+
+
+@cache
+def _has_name(suite: str) -> bool:
+    """Say whether a suite is known by its name; looking through the folders of suites takes long."""
+    return suite in suite_files()
 
 
 def _ships(plugin: type[Any] | None) -> bool:
@@ -77,7 +84,7 @@ def _problem(name: str) -> type[Any] | None:
 
 def _lists_plugins(suite: Suite) -> bool:
     """Say whether a file of the user's own names what only plugins define: it is read whole, whatever is run of it."""
-    if suite.name in suite_files() or not suite.file:
+    if _has_name(suite.name) or not suite.file:
         return False
     named = [*map(methods().get, suite.methods), *map(_problem, suite.problems)]
     return not all(map(_ships, named))

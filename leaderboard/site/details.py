@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mobench.scoring.contenders import spelled as spelled_setting
 from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.selection import first_of_each, swept_settings
 
 from .commands import reproduce_commands
+from .names import file_stem
+from .reading import stem_of
 from .suite_numbers import Number, SuiteNumbers, spelled
 
 SHOWN_ERROR = 400
@@ -35,29 +39,29 @@ def _detail(
 ) -> dict[str, Any]:
     metrics = {position: _metrics(numbers, position, instance, runs) for position in found}
     needed = list(dict.fromkeys(metric for several in metrics.values() for metric in several))
-    labels = _labels(runs)
+    firsts = first_of_each(runs, map(str, runs))
+    labels = _labels(firsts)
     places = {name: place for place, name in enumerate(labels)}
-    firsts = {str(row["configuration"]): row for row in _firsts(runs).to_dict("records")}
     seeds = sorted(int(seed) for seed in runs["seed"].unique())
+    columns = {name: runs[name].tolist() for name in ("seed", "configuration", "id", "status", "error")}
     return {
         "contender": contender,
         "instance": numbers.instances[instance],
         "suite": numbers.results.suite.name,
         "profile": numbers.results.profile,
+        "suite_page": f"suites/{stem_of(numbers.results)}.html",
+        "method_page": f"methods/{file_stem(numbers.results.methods[contender])}.html",
         "runs": [
             {
-                "seed": int(run["seed"]),
-                "configuration": places[run["configuration"]],
-                "id": run["id"][:12],
-                "status": run["status"],
-                **({"error": _reason(run["error"])} if run["status"] != "done" else {}),
+                "seed": int(seed),
+                "configuration": places[str(configuration)],
+                "id": id_[:12],
+                "status": status,
+                **({"error": _reason(error)} if status != "done" else {}),
             }
-            for run in runs[["seed", "configuration", "id", "status", "error"]].to_dict("records")
+            for seed, configuration, id_, status, error in zip(*columns.values(), strict=True)
         ],
-        "configurations": [
-            {"label": labels[str(name)], **_points(part, needed)}
-            for name, part in runs[["configuration", "status", *needed]].groupby("configuration", sort=False)
-        ],
+        "configurations": _points(runs, labels, needed),
         "measures": {
             str(position): _measure(numbers, position, entry, metrics[position])
             | {
@@ -108,32 +112,44 @@ def _rows(entry: Number, firsts: Mapping[str, Mapping[Any, Any]]) -> list[Mappin
     return list(firsts.values())
 
 
-def _firsts(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return one run of every configuration, without the columns that none of them has: settings of other methods."""
-    return runs[~runs["configuration"].duplicated()].dropna(axis=1, how="all")
-
-
-def _labels(runs: pd.DataFrame) -> dict[str, str]:
+def _labels(firsts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Name every configuration by the settings in which the sweep's configurations differ."""
-    firsts = _firsts(runs)
-    settings = [str(column) for column in firsts if str(column).startswith("method.")]
-    varied = [column for column in settings if firsts[column].map(str).nunique() > 1]
+    varied = swept_settings(firsts)
     found = {}
-    for row in firsts.to_dict("records"):
-        parts = [f"{name.removeprefix('method.')}={spelled_setting(row[name])}" for name in varied]
-        found[str(row["configuration"])] = ", ".join(parts) or str(row["method_label"])
+    for name, row in firsts.items():
+        parts = [f"{setting.removeprefix('method.')}={spelled_setting(row[setting])}" for setting in varied]
+        found[name] = ", ".join(parts) or str(row["method_label"])
     return found
 
 
-def _points(runs: pd.DataFrame, metrics: Iterable[str]) -> dict[str, Any]:
-    done = runs[runs["status"] == "done"]
-    points = {}
-    for metric in metrics:
-        values = [value for value in done[metric].astype(float) if math.isfinite(value)]
-        if values:
-            found = interval(values)
-            points[metric] = [found.mean, found.low, found.high]
-    return {"n": len(done), "failed": len(runs) - len(done), "points": points}
+def _points(runs: pd.DataFrame, labels: Mapping[str, str], metrics: Iterable[str]) -> list[dict[str, Any]]:
+    """Return every configuration with what its finished runs reached."""
+    places: dict[str, list[int]] = {name: [] for name in labels}
+    failed = dict.fromkeys(labels, 0)
+    for place, (name, status) in enumerate(zip(runs["configuration"], runs["status"], strict=True)):
+        if status == "done":
+            places[str(name)].append(place)
+        else:
+            failed[str(name)] += 1
+    values = {metric: runs[metric].to_numpy(dtype=np.float64) for metric in metrics}
+    return [
+        {
+            "label": label,
+            "n": len(places[name]),
+            "failed": failed[name],
+            "points": {metric: found for metric in values if (found := _point(values[metric][places[name]]))},
+        }
+        for name, label in labels.items()
+    ]
+
+
+def _point(values: npt.NDArray[np.float64]) -> list[float | None]:
+    """Return mean and interval of the finite values; nothing where there are none."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return []
+    found = interval(finite)
+    return [found.mean, found.low, found.high]
 
 
 def _reason(error: Any) -> str:

@@ -108,7 +108,10 @@
 
   function commands(measure) {
     var part = element("div", null, "commands");
-    part.append(element("h3", measure.commands.length > 1 ? "Commands that repeat it" : "The command that repeats it"));
+    part.append(element("h3", "Reproduce this number"));
+    part.append(element("p", measure.commands.length > 1
+      ? "These commands run again what it was made from, and print the tables that hold it."
+      : "This command runs again what it was made from, and prints the tables that hold it.", "quiet"));
     var block = element("pre", measure.commands.join("\n"));
     block.tabIndex = 0;
     part.append(block, window.mobenchSite.copyButton(block));
@@ -129,8 +132,26 @@
     var failed = failures(detail);
     if (failed) parts.push(failed);
     parts.push(commands(measure));
-    parts.push(element("p", "suite " + detail.suite + ", profile " + detail.profile, "quiet"));
     return parts;
+  }
+
+  function pages(detail, root) {
+    var line = element("p", null, "quiet");
+    [["All numbers of suite " + detail.suite + ", profile " + detail.profile, detail.suite_page],
+     ["All of " + detail.contender, detail.method_page]].forEach(function (page) {
+      var link = element("a", page[0]);
+      link.href = root + page[1];
+      line.append(link, " · ");
+    });
+    line.lastChild.remove();
+    return line;
+  }
+
+  function address() {
+    var part = element("div"), block = element("pre", window.location.href);
+    block.tabIndex = 0;
+    part.append(element("h3", "Link to this number"), block, window.mobenchSite.copyButton(block));
+    return part;
   }
 
   function fill(dialog, detail, position, address) {
@@ -143,7 +164,8 @@
     link.href = address;
     var line = element("p");
     line.append(link);
-    dialog.replaceChildren.apply(dialog, [close, title].concat(behind(detail, position), line));
+    var root = address.slice(0, address.indexOf("number.html"));
+    dialog.replaceChildren.apply(dialog, [close, title].concat(behind(detail, position), line, pages(detail, root)));
   }
 
   function showNumber(place) {
@@ -158,7 +180,7 @@
       if (!detail.measures[found[2]]) return unknown();
       heading.textContent = detail.contender + " on " + detail.instance;
       document.title = heading.textContent;
-      place.replaceChildren.apply(place, behind(detail, found[2]));
+      place.replaceChildren.apply(place, behind(detail, found[2]).concat(address(), pages(detail, "")));
     }, unknown);
   }
 

@@ -23,6 +23,7 @@ from .suite_view import SuiteView, shipped_facts
 
 LOW = 520
 """Pictures higher than this have many rows of panels."""
+HEADING = "Multi-objective optimizers, compared"
 LEAD = (
     "Optimizers that combine the gradients of several objectives, on the same problems with the same starts, data and "
     "budgets. Every number opens to its seeds, its sweep and the command that repeats it."
@@ -45,7 +46,7 @@ def index_page(
     return pages.render(
         "index.html",
         "index.html",
-        "Leaderboard",
+        HEADING,
         lead=LEAD,
         opening=opening_picture(folder),
         ranking=overall and {"parts": list(_rankings(overall, views)), "pictures": drawn},
@@ -56,7 +57,7 @@ def index_page(
         grid=GRID,
         cards=[_card(view) for view in views],
         methods=[methods[name] for name in sorted(methods)],
-        problems=[Link(f"problems/{file_stem(id_)}.html", _name(id_)) for id_ in ids],
+        problems=[(Link(f"problems/{file_stem(id_)}.html", id_), _summary(id_)) for id_ in ids],
         speed=speed.shown,
         provenance=[
             *shipped_facts(views),
@@ -97,7 +98,7 @@ def _preview(pictures: Sequence[Shown]) -> Shown | None:
     return next(seen, pictures[0] if pictures else None)
 
 
-def _name(id_: str) -> str:
+def _summary(id_: str) -> str:
+    """Return the first line of what a problem says of itself; empty where it is not known here."""
     known: type[Problem] | None = problems().get(id_)
-    summary = (known.__doc__ or "").strip().partition("\n")[0].rstrip(".:") if known else ""
-    return f"{id_}: {summary}" if summary else id_
+    return (known.__doc__ or "").strip().partition("\n")[0].rstrip(".:") if known else ""

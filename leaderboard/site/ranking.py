@@ -20,6 +20,8 @@ from .markers import mark_class
 
 NOT_REPEATED = "Only results that were repeated here are ranked. Sent in, and not ranked:"
 
+NAMED = 3
+"""A caption names so many suites; more are a note."""
 BAR = 150
 """The width of a ranking's bars in pixels."""
 _COUNTS = ("wins", "losses", "ties", "contests", "failed_contests")
@@ -138,10 +140,15 @@ def _bar(line: Mapping[Any, Any], last: int, method: str) -> Markup:
 
 
 def _caption(found: Standings) -> str:
-    suites = dict.fromkeys(f"{contest.suite} ({contest.profile})" for contest in found.ranked.contests)
+    suites = _suites(found)
     count = len(found.ranked.contests)
     contested = "1 contest" if count == 1 else f"{count} contests"
-    return f"{len(found.ranked.contenders)} contenders over {contested} of {', '.join(suites)}"
+    named = ", ".join(suites) if len(suites) <= NAMED else f"{len(suites)} suites"
+    return f"{len(found.ranked.contenders)} contenders over {contested} of {named}"
+
+
+def _suites(found: Standings) -> list[str]:
+    return list(dict.fromkeys(f"{contest.suite} ({contest.profile})" for contest in found.ranked.contests))
 
 
 def _notes(found: Standings, listed: Sequence[Contest]) -> list[str]:
@@ -151,6 +158,8 @@ def _notes(found: Standings, listed: Sequence[Contest]) -> list[str]:
         "bootstrap interval of the mean rank.",
         "A win or loss is a pair that the seeds tell apart; all else is a tie. A failed method is ranked last there.",
     ]
+    if len(suites := _suites(found)) > NAMED:
+        notes.insert(0, f"Suites: {', '.join(suites)}.")
     if found.friedman_p is not None:
         verdict = (
             "the ranks differ by more than chance" if found.friedman_p < LEVEL else "chance alone may explain the ranks"

@@ -17,6 +17,7 @@ from .measures import Measure
 from .reading import stem_of
 from .suite_numbers import Number, SuiteNumbers, spelled
 
+BEST_FIRST = "Best first, by the first metric shown that has a better direction: its mean rank over the problems shown."
 MANY = 9
 """With more columns than this, a page begins with one metric."""
 
@@ -58,6 +59,8 @@ class NumberRow:
     submitted: str
     cells: list[NumberCell | None]
     verdict: str = ""
+    ranked: bool = True
+    """Whether it is ranked; one that was sent in and not repeated is not, and stands last."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class NumberTable:
     measures: list[tuple[str, str]] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
     preferred: str = ""
+    sorted_by: int | None = None
+    """The column by which the rows are sorted, where it is a single one."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -111,8 +116,11 @@ def contenders_table(
         cells = [_cell(numbers, position, instance, contender) for position, instance in places]
         if any(cells):
             sent_in = numbers.results.submitted.get(links[contender].method)
-            rows.append(_row(links[contender], cells, sent_in.verdict if sent_in else ""))
+            ranked = contender not in numbers.results.unranked
+            rows.append(_row(links[contender], cells, sent_in.verdict if sent_in else "", ranked))
     used = dict.fromkeys(position for position, _ in places)
+    ordered_by = ordering_columns(columns)
+    rows = best_first(rows, columns, ordered_by)
     suite = numbers.results.suite
     caption = f"{suite.title}: " + (
         numbers.instances[instances[0]] if len(instances) == 1 else f"{len(instances)} problems"
@@ -126,8 +134,34 @@ def contenders_table(
         measures=[(str(position), _long_label(numbers, numbers.measures[position])) for position in used],
         problems=[(instance[:16], shorten(instance)) for instance in instances],
         preferred="0" if len(columns) > MANY and len(used) > 1 else "",
-        notes=_notes(numbers, list(used)),
+        sorted_by=ordered_by[0] if len(ordered_by) == 1 else None,
+        notes=[*([BEST_FIRST] if ordered_by else []), *_notes(numbers, list(used))],
     )
+
+
+def ordering_columns(columns: Sequence[NumberColumn]) -> list[int]:
+    """Return the columns that decide which row comes first: those of the first measure that has a better way."""
+    first = next((column.measure for column in columns if column.best), None)
+    return [place for place, column in enumerate(columns) if column.measure == first]
+
+
+def best_first(
+    rows: Sequence[NumberRow], columns: Sequence[NumberColumn], ordered_by: Sequence[int]
+) -> list[NumberRow]:
+    """Return the rows by their mean rank in these columns; in a column, what has no number comes last.
+
+    `table.js` does the same when a reader chooses other columns.
+    """
+    means = [0.0] * len(rows)
+    for place in ordered_by:
+        cells = [row.cells[place] for row in rows]
+        values = [math.inf if cell is None or not cell.value else float(cell.value) for cell in cells]
+        if columns[place].best == "max":
+            values = [value if math.isinf(value) else -value for value in values]
+        for at, value in enumerate(values):
+            means[at] += (sum(other < value for other in values) + sum(other <= value for other in values)) / 2
+    ordered = sorted(range(len(rows)), key=lambda at: (not rows[at].ranked, means[at]))
+    return [rows[at] for at in ordered]
 
 
 def problems_table(numbers: SuiteNumbers, link: ContenderLink, contender: str) -> NumberTable:
@@ -195,8 +229,8 @@ COST_NOTES = (
 )
 
 
-def _row(link: ContenderLink, cells: list[NumberCell | None], verdict: str) -> NumberRow:
-    return NumberRow(link.name, link.href, link.marker, link.submitted, cells, verdict)
+def _row(link: ContenderLink, cells: list[NumberCell | None], verdict: str, ranked: bool) -> NumberRow:
+    return NumberRow(link.name, link.href, link.marker, link.submitted, cells, verdict, ranked)
 
 
 def _cell(numbers: SuiteNumbers, position: int, instance: str, contender: str) -> NumberCell | None:

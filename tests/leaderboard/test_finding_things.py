@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -73,7 +75,94 @@ def test_every_number_has_a_page_with_its_command(site: RealSite, page: Page) ->
     command = page.get_by_role("dialog").locator("pre").inner_text()
     page.get_by_role("dialog").get_by_role("link", name="A page for this number").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("pcd on double-well")
-    expect(page.locator("main pre")).to_have_text(command)
+    expect(page.get_by_role("heading", name="Reproduce this number")).to_be_visible()
+    expect(page.locator("main pre")).to_have_text([command, page.url])
+    page.get_by_role("link", name="All of pcd").click()
+    page.wait_for_url("**/methods/pcd.html")
+    page.go_back()
+    page.get_by_role("link", name="All numbers of suite escape").click()
+    page.wait_for_url("**/suites/escape.quick.html")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("address", ["index.html", "suites/escape.quick.html", "methods/pcd.html", "downloads.html"])
+def test_captions_are_seen_whole_before_and_after_a_table_scrolls(
+    site: RealSite, browser: Browser, width: int, address: str
+) -> None:
+    with watched_page(browser, width=width) as page:
+        page.goto(site.address(address))
+        for _ in range(2):
+            cut = page.evaluate(
+                """() => Array.from(document.querySelectorAll(".scroll > table > caption")).filter(caption => {
+                  const box = caption.closest(".scroll").getBoundingClientRect(), own = caption.getBoundingClientRect();
+                  return own.width && (own.left < box.left - 1 || own.right > box.right + 1);
+                }).map(caption => caption.textContent)"""
+            )
+            assert cut == []
+            page.evaluate("document.querySelectorAll('.scroll').forEach(box => { box.scrollLeft = 9999; })")
+
+
+def test_tables_of_a_suite_begin_with_the_best_of_what_is_shown(site: RealSite, page: Page) -> None:
+    """As the page comes, of another metric, of one problem, and no longer once the reader has sorted."""
+    page.goto(site.address("suites/escape.quick.html"))
+    table = page.locator("table.results")
+
+    def means() -> list[float]:
+        """Return the mean ranks of the rows in the columns that are shown, from their values."""
+        columns = table.evaluate(
+            """table => Array.from(table.tHead.rows[0].cells)
+              .filter(head => !head.hidden && head.dataset.best && head.dataset.measure)
+              .map(head => ({
+                measure: head.dataset.measure, best: head.dataset.best,
+                values: Array.from(table.tBodies[0].rows).map(row => row.cells[head.cellIndex].dataset.value),
+              }))"""
+        )
+        first = [column for column in columns if column["measure"] == columns[0]["measure"]]
+        ranks = []
+        for column in first:
+            sign = -1.0 if column["best"] == "max" else 1.0
+            values = pd.Series([sign * float(value) if value else np.inf for value in column["values"]])
+            ranks.append(values.rank())
+        return list(sum(ranks) / len(ranks))
+
+    def expect_sorted() -> None:
+        found = means()
+        assert found == sorted(found) and len(set(found)) > 1, found
+
+    expect_sorted()
+    metric = page.get_by_role("combobox", name="Metric")
+    for option in metric.locator("option").all()[1:]:
+        metric.select_option(option.get_attribute("value"))
+        expect_sorted()
+    problem = page.get_by_role("combobox", name="Problem")
+    problem.select_option(index=1)
+    expect_sorted()
+    expect(table.locator("th[aria-sort]:visible")).to_have_count(1)
+    page.get_by_role("button", name="method").click()
+    names = table.locator("tbody th .named").all_inner_texts()
+    problem.select_option(index=0)
+    assert table.locator("tbody th .named").all_inner_texts() == names == sorted(names)
+
+
+def test_what_is_not_ranked_waits_behind_a_button_and_its_own_link_opens_it(site: RealSite, page: Page) -> None:
+    page.goto(site.address("index.html"))
+    page.evaluate("""() => {
+      const body = document.querySelector("#ranking tbody");
+      ["a", "b", "c"].forEach(name => {
+        const row = body.rows[0].cloneNode(true);
+        row.id = "ranking-" + name;
+        row.dataset.unranked = "";
+        body.append(row);
+      });
+    }""")
+    page.add_script_tag(url=site.address("assets/table.js"))
+    button = page.get_by_role("button", name="that are not ranked")
+    expect(page.locator("#ranking-a")).to_be_hidden()
+    button.click()
+    expect(page.locator("#ranking-a")).to_be_visible()
+    button.click()
+    page.evaluate("window.location.hash = 'ranking-c'")
+    expect(page.locator("#ranking-a")).to_be_visible()
 
 
 @pytest.mark.parametrize("place", ["", "#escape.quick/0/99", "#..%2F..%2Fx/0/0", "#//example.org/0/0"])

@@ -12,6 +12,10 @@ SHIPPED := leaderboard/submissions
 site: $(VENV)/installed           ## install, build the leaderboard from the results that ship (and your own), and say where it is
 	$(BIN)/mobench leaderboard build submissions=$(SHIPPED)
 
+.PHONY: screenshot
+screenshot: $(VENV)/tested         ## the README's picture of the built site: docs/leaderboard.webp
+	$(BIN)/python -m tests.leaderboard.screenshot site=site out=docs/leaderboard.webp
+
 # Resumable: what is stored already is not run again. Exit code 1 says that runs failed, which is a result of their methods.
 # suites/reference.yaml lists the suites; CIFAR lists profiles of `compression` on real data, run where data.root=DIR has it.
 BY    ?= The mobench maintainers

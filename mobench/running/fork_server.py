@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import forkserver, process, resource_tracker, util
@@ -18,6 +19,7 @@ from typing import Any
 
 from mobench.core.process_name import is_of_dead_process, process_name
 from mobench.errors import UserError
+from mobench.running.process_tree import kill_marked
 
 MARK = "MOBENCH_FORK_SERVER"
 """The environment variable that tells `preload` that it is loaded by this server: the folder of the server's socket.
@@ -25,22 +27,36 @@ MARK = "MOBENCH_FORK_SERVER"
 A driver that is killed cannot remove that folder; its server does so when it ends, and if that is killed too, the next
 driver.
 """
+OWNER = "MOBENCH_DRIVER"
+"""The environment variable that names the driver to whatever the server forks, and whatever that starts.
+
+A server that is killed cannot end what its workers started and hid; by this name the next one finds it.
+"""
 PREFIX = "mobench-"
 """How the names of these folders begin; that of the process which made it follows."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+_starting = threading.Lock()
 
 context = multiprocessing.get_context("forkserver")
 
 
 def start() -> None:
     """Start the server unless it runs, and return at once; it takes seconds to load torch."""
-    if lives():
-        return
+    with _starting:
+        if not lives():
+            _start()
+
+
+def _start() -> None:
+    owner = f"{process_name()}."
+    # No server of this driver lives, and no driver is there for the others: nobody else can end what they left.
+    kill_marked(OWNER, lambda name: name == owner or is_of_dead_process(name))
     context.set_forkserver_preload(["mobench.running.preload"])
     # The tracker unblocks signals when it starts; it has to be there before the server is shielded.
     resource_tracker.ensure_running()
     # From the first file in the temporary folder until the server, which removes what is there, no signal gets between.
-    with _shielded(), _environment({**_ONE_THREAD, MARK: _folder()}):
+    with _shielded(), _environment({**_ONE_THREAD, MARK: _folder(), OWNER: owner}):
         try:
             forkserver.ensure_running()
         except OSError as error:

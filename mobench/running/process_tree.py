@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import psutil
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+_ROUNDS = 10
+"""How often to look for processes that were started while others were killed."""
 _VMSTAT = Path("/proc/vmstat")
 
 
@@ -41,10 +44,28 @@ def kill_descendants(parent: int, *, spare: frozenset[int] = frozenset()) -> Non
     """
     while found := [child for child in _children(parent) if child.pid not in spare]:
         tree = [process for child in found for process in (child, *_children(child.pid, recursive=True))]
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for process in tree:
-                with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                    process.send_signal(number)
+        _kill(tree)
+        psutil.wait_procs(found, timeout=1.0)
+
+
+def kill_marked(variable: str, is_leftover: Callable[[str], bool]) -> None:
+    """Kill this user's processes that were started with an environment variable of a value that is a leftover's.
+
+    What a process does to its environment later is not seen; one that was started with an empty one is not found.
+    """
+    spared = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    for _ in range(_ROUNDS):
+        found = [
+            process
+            for process in psutil.process_iter(["environ", "uids"])
+            if process.pid not in spared
+            and (value := (process.info["environ"] or {}).get(variable)) is not None
+            and process.info["uids"].real == os.getuid()
+            and is_leftover(value)
+        ]
+        if not found:
+            return
+        _kill(found)
         psutil.wait_procs(found, timeout=1.0)
 
 
@@ -87,6 +108,14 @@ def _children(parent: int, recursive: bool = False) -> list[psutil.Process]:
                 if child.status() != psutil.STATUS_ZOMBIE:
                     living.append(child)
     return living
+
+
+def _kill(processes: Sequence[psutil.Process]) -> None:
+    """Stop all of them, so that none starts another, and kill them then."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for process in processes:
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                process.send_signal(number)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.faults.kills import SUITES, check
@@ -28,23 +29,50 @@ class Holder(Method):
         ctypes.PyDLL(None).sleep(600)  # no other thread of this process runs meanwhile
         return [1.0] * step.k
 """
+RUN = ("run", "problem=double-well", "seeds=1", "jobs=1", "--quiet")
+NOWHERE = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+def hold(folder: Path) -> subprocess.Popen[bytes]:
+    """Start a run of a method that starts processes and hides them; return when it has."""
+    (folder / "holder.py").write_text(HOLDER)
+    driver = mobench(*RUN, "methods=holder", "plugins=holder.py", cwd=folder, env=marked(folder), **NOWHERE)
+    wait_until(lambda: (folder / "held").exists() or driver.poll() is not None)
+    return driver
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGTERM, signal.SIGTERM]])
 def test_no_worker_that_is_deaf_and_no_child_of_a_plugin_outlives_its_driver(
     signals: list[signal.Signals], tmp_path: Path
 ) -> None:
-    (tmp_path / "holder.py").write_text(HOLDER)
-    words = ("run", "problem=double-well", "methods=holder", "plugins=holder.py", "seeds=1", "jobs=1", "--quiet")
-    nowhere = subprocess.DEVNULL
-    driver = mobench(*words, cwd=tmp_path, env=marked(tmp_path), stdout=nowhere, stderr=nowhere)
-    wait_until(lambda: (tmp_path / "held").exists() or driver.poll() is not None)
+    driver = hold(tmp_path)
     assert len(living(tmp_path)) >= 5
     for number in signals:
         driver.send_signal(number)
     assert driver.wait(timeout=PATIENCE) == (130 if len(signals) > 1 else -signal.SIGKILL)
     wait_until(lambda: not living(tmp_path))
     assert leftovers(tmp_path) == []
+
+
+def test_the_next_driver_ends_what_a_plugin_hid_from_one_that_was_killed_with_its_server(tmp_path: Path) -> None:
+    bystander = tmp_path / "bystander"
+    bystander.mkdir()
+    try:
+        killed, _ = hold(tmp_path), hold(bystander)
+        (server,) = (child for child in psutil.Process(killed.pid).children() if child.children())
+        server.kill()
+        killed.kill()
+        assert killed.wait(timeout=PATIENCE) == -signal.SIGKILL
+        wait_until(lambda: len(living(tmp_path)) == 2)  # what the plugin started; whoever could have ended it is gone
+        others = living(bystander)
+        following = mobench(*RUN, "methods=ws", cwd=tmp_path, env=marked(tmp_path), **NOWHERE)
+        assert following.wait(timeout=PATIENCE) == 0
+        wait_until(lambda: not living(tmp_path), patience=10.0)
+        assert leftovers(tmp_path) == []
+        assert living(bystander) == others  # its driver lives
+    finally:
+        for process in (*living(tmp_path), *living(bystander)):
+            process.kill()
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -37,11 +37,11 @@ def read_results(
         index = f"{name}.{profile}"
         experiments = experiments_of(suite, manifest, partial(store.columns, index=index)) if manifest else []
         if not experiments or experiments[0].differs:
-            experiments.insert(0, ExperimentRuns("", frozenset()))
+            experiments.insert(0, ExperimentRuns("", ()))
         for experiment in experiments:
             parts = [] if experiment.differs else submissions.get((name, profile), [])
             reference = None if experiment.differs else references.get((name, profile))
-            asked = experiment.runs if reference is None else experiment.runs | reference.planned
+            asked = experiment.runs if reference is None else {*experiment.runs, *reference.planned}
             own: Runs = StoredRuns(store, asked, on_damage, index)
             records = WithSubmissions(own if reference is None else WithReference(own, reference), parts)
             sent_in = records.sent_in

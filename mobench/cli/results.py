@@ -50,6 +50,12 @@ class Results(Command):
     failed: bool = flag(False, meaning="only failed runs, with the last line of each error")
 
     def execute(self) -> int:
+        from mobench.running.heap import without_collection
+
+        with without_collection():  # of many runs there are a million objects, and all are needed
+            return self._execute()
+
+    def _execute(self) -> int:
         from mobench.planning.suite import included, load_suite
 
         files = {load_suite(part).name: part for name in self.suite for part in included(name)}

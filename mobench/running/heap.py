@@ -8,7 +8,10 @@ step. So while a worker trains it keeps what it has, and between two jobs it giv
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
 """Parameters of `mallopt`, as in malloc.h."""
@@ -39,3 +42,15 @@ def give_back_freed_memory() -> None:
     library = _glibc()
     if library is not None:
         library.malloc_trim(0)
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Do not look for objects that hold each other meanwhile: a command that soon ends has no use for their memory."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

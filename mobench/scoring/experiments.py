@@ -18,7 +18,8 @@ class ExperimentRuns:
 
     differs: str
     """What differs from the profile, empty for the profile's own experiment."""
-    runs: frozenset[str]
+    runs: tuple[str, ...]
+    """Run ids in sorted order."""
 
 
 def experiments_of(suite: Suite, manifest: SuiteManifest, stored: Callable[..., RunColumns]) -> list[ExperimentRuns]:
@@ -29,16 +30,16 @@ def experiments_of(suite: Suite, manifest: SuiteManifest, stored: Callable[..., 
     word about damaged ones; those without one count to the profile.
     """
     profile = Experiment.of(suite)
-    found: dict[str, tuple[str, set[str]]] = {}
+    found: dict[str, tuple[str, dict[str, None]]] = {}
     known = [(planned.experiment, planned.runs) for planned in manifest.experiments]
     for experiment, runs in (*known, *_by_record(manifest.unsorted, profile, stored)):
         differs = difference(experiment, profile)
-        found.setdefault(hash_of(differs.parts), (differs.words, set()))[1].update(runs)
+        found.setdefault(hash_of(differs.parts), (differs.words, {}))[1].update(dict.fromkeys(runs))
     names: dict[str, int] = {}
     listed = []
     for words, ids in found.values():
         names[words] = names.get(words, 0) + 1
-        listed.append(ExperimentRuns(f"{words} ({names[words]})" if names[words] > 1 else words, frozenset(ids)))
+        listed.append(ExperimentRuns(f"{words} ({names[words]})" if names[words] > 1 else words, tuple(sorted(ids))))
     return sorted(listed, key=lambda each: bool(each.differs))
 
 

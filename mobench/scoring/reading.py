@@ -50,7 +50,7 @@ def memberships(store: Store, suites: Iterable[Suite], manifests: Iterable[Suite
         (id_, suite.name, suite.profile, experiment.differs)
         for suite, manifest in zip(suites, manifests, strict=True)
         for experiment in experiments_of(suite, manifest, partial(store.columns, index="all"))
-        for id_ in sorted(experiment.runs)
+        for id_ in experiment.runs
     ]
     return pd.DataFrame(rows, columns=["id", "suite", "profile", "experiment"])
 

@@ -202,12 +202,11 @@ class Store:
         """Return what tables need of the stored records, in the order of their ids; `index` saves reading them."""
         from mobench.store.index import read_columns
 
-        chosen = self._ids(on_damage) if ids is None else sorted(set(ids))
-        folder = f"{self._runs}{os.sep}"
-        paths = [(id_, f"{folder}{id_[:2]}{os.sep}{id_}.json") for id_ in chosen]
+        # A manifest's ids are in order; they would not be after they were in a set, and sorting them takes long.
+        chosen = self._ids(on_damage) if ids is None else sorted(dict.fromkeys(ids))
         file = self.root / "index" / f"{index}.parquet"
         packed = self._packs.state if self._packs.ids() else None
-        return read_columns(file, paths, lambda missing: self.records(missing, on_damage), packed)
+        return read_columns(file, self._runs, chosen, lambda missing: self.records(missing, on_damage), packed)
 
     def pending(
         self, specs: Iterable[RunSpec], retry_failed: bool = False, on_damage: OnDamage | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
 import pytest
 
-from mobench.running.heap import keep_freed_memory
+from mobench.running.heap import keep_freed_memory, without_collection
 
 PROGRAM = """
 import resource
@@ -51,3 +52,16 @@ def keep_freed_memory_elsewhere() -> bool:
         f"import sys; from {keep_freed_memory.__module__} import keep_freed_memory; sys.exit(not keep_freed_memory())"
     )
     return subprocess.run([sys.executable, "-c", code], timeout=300).returncode == 0
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_collection_is_as_it_was_afterwards(was_on: bool) -> None:
+    before = gc.isenabled()
+    try:
+        gc.enable() if was_on else gc.disable()
+        with pytest.raises(KeyError), without_collection():
+            assert not gc.isenabled()
+            raise KeyError
+        assert gc.isenabled() == was_on
+    finally:
+        gc.enable() if before else gc.disable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -103,6 +104,21 @@ def test_an_index_that_cannot_be_used_is_made_anew(filled: Store, harm: str) -> 
         pq.write_table(table.replace_schema_metadata({b"mobench.index": b"0"}), file)
     assert rows(filled.columns(IDS, "s")) == expected
     assert rows(filled.columns(IDS, "s")) == expected
+
+
+@pytest.mark.parametrize("instead", ["nothing", "a file", "a link to itself"])
+def test_runs_whose_folder_is_gone_are_not_believed_to_be_there(filled: Store, instead: str) -> None:
+    assert len(filled.columns(IDS, "s")) == 5
+    place = filled.path(IDS[0]).parent
+    gone = {id_ for id_ in IDS if filled.path(id_).parent == place}
+    shutil.rmtree(place)
+    if instead == "a file":
+        place.touch()
+    elif instead == "a link to itself":
+        place.symlink_to(place)
+    damaged: list[DamagedRecordError] = []
+    assert set(filled.columns(IDS, "s", on_damage=damaged.append).ids) == set(IDS[:5]) - gone
+    assert len(damaged) == (len(gone) if instead == "a link to itself" else 0)
 
 
 def test_failed_runs_and_numbers_that_are_missing(store: Store) -> None:

@@ -9,12 +9,9 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-import pyarrow as pa
-
 from mobench.errors import UserError
 from mobench.reporting.rendering import Render, at_once
 from mobench.running.environment import environment
-from mobench.running.heap import give_back_freed_memory
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.store.folder import Store
 
@@ -27,6 +24,7 @@ from .downloads import all_runs, write_results
 from .findings import DOCUMENT, PAGE, findings_page
 from .index_page import index_page
 from .markers import marker_styles
+from .measuring import Measure, Measured, measure_here
 from .method_costs import method_costs
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
@@ -58,10 +56,12 @@ class SiteOptions:
     title: str = "mobench"
 
 
-def build_site(options: SiteOptions, say: Say = print, render: Render = at_once) -> None:
+def build_site(
+    options: SiteOptions, say: Say = print, render: Render = at_once, measure: Measure = measure_here
+) -> None:
     """Build the site; a mistake in the input is found before the place of the site is touched.
 
-    `render` may do its work elsewhere, see `leaderboard/rendering.py`.
+    `render` and `measure` may do their work elsewhere, see `reporting/rendering.py` and `measuring.py`.
     """
     check_place(options.out)
     speed = read_speed(options.speed, options.peers)
@@ -71,6 +71,8 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
     if not results:
         raise UserError(f"results={options.results}: there are no stored runs; `mobench run suite=plane` makes some")
     links = contender_links(results)
+    # Before the tables grow: what it takes does not come on top of them.
+    measured = measure({name: link.method for name, link in links.items()})
     overall = rank(fullest_profiles(results), links)
     all_numbers = [suite_numbers(found) for found in results]
     with replacing(options.out) as folder:
@@ -83,7 +85,7 @@ def build_site(options: SiteOptions, say: Say = print, render: Render = at_once)
             reference = None if found.differs else submissions.references.get(key)
             views.append(SuiteView(numbers, rank([found], links), pictures, reference))
         speed = replace(speed, costs=method_costs(views))
-        _write_pages(folder, options, views, overall, links, speed, submissions.sources)
+        _write_pages(folder, options, views, overall, links, speed, submissions.sources, measured)
         _write_assets(folder, links)
 
 
@@ -102,6 +104,7 @@ def _write_pages(
     links: dict[str, ContenderLink],
     speed: Speed,
     sources: Mapping[str, str],
+    measured: Measured,
 ) -> None:
     built = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     code = environment().code or {}
@@ -111,10 +114,8 @@ def _write_pages(
     metrics = MetricCatalog(problem for view in views for problem in view.results.problems.values())
     sizes = write_results(table, metrics, folder.root / "data")
     downloads = download_page(pages, table, metrics, sizes, overall, folder)
-    del table  # before what follows loads torch, which needs as much memory as very many runs
-    pa.default_memory_pool().release_unused()
-    give_back_freed_memory()
-    arrows = directions_rows(links, folder)
+    del table
+    arrows = directions_rows(measured.tables, folder)
     written = {
         "index.html": index_page(pages, views, overall, links, speed, arrows, folder),
         "number.html": pages.render("number.html", "number.html", "One number"),
@@ -127,7 +128,7 @@ def _write_pages(
         },
         PAGE: findings_page(pages, title_of(DOCUMENT), views),
         **{f"suites/{stem_of(view.results)}.html": suite_page(pages, view, links) for view in views},
-        **dict(method_pages(pages, views, overall, links, sources)),
+        **dict(method_pages(pages, views, overall, links, sources, measured.batteries)),
         **dict(problem_pages(pages, views, links)),
     }
     for name, text in written.items():

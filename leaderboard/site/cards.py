@@ -92,11 +92,19 @@ class Card:
         return conforms(self.findings)
 
 
-def method_card(name: str) -> Card:
-    """Return the card of a registered method; measuring its properties takes a fraction of a second, once."""
+@dataclass(frozen=True)
+class Battery:
+    """What the battery found of a method at its default settings, or why it could not look."""
+
+    findings: tuple[Finding, ...]
+    refusal: str = ""
+
+
+def method_card(name: str, battery: Battery | None = None) -> Card:
+    """Return the card of a registered method; what is not known of its properties is measured here."""
     method = find_method(name)
-    findings, refusal = _measured(method)
-    return replace(_card(name, method), findings=findings, refusal=refusal)
+    known = battery or battery_of(method)
+    return replace(_card(name, method), findings=known.findings, refusal=known.refusal)
 
 
 def problem_card(id_: str) -> Card:
@@ -125,13 +133,14 @@ def _card(id_: str, plugin: type[Method] | type[Problem]) -> Card:
 
 
 @cache
-def _measured(method: type[Method]) -> tuple[tuple[Finding, ...], str]:
-    from mobench.conformance import check_method  # loads torch: half a gigabyte, which large tables need before
+def battery_of(method: type[Method]) -> Battery:
+    """Measure the properties of a method, which takes a fraction of a second, and torch."""
+    from mobench.conformance import check_method
 
     try:
-        return tuple(check_method(method)), ""
+        return Battery(tuple(check_method(method)))
     except UserError as error:
-        return (), str(error)
+        return Battery((), str(error))
 
 
 def _texts(plugin: type[Method] | type[Problem]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:

@@ -82,13 +82,22 @@ class Row:
     """Whether its arrow is there when the page opens."""
 
 
-def directions_rows(names: Iterable[str], folder: SiteFolder) -> list[Row]:
-    """Write the tables of every registered method and of those of `names` that are forms of one; return their rows."""
+Turned = tuple[Knob | None, list[Table]]
+"""A method's knob and a table for each of its values; without a knob one table."""
+
+
+def all_tables(names: Iterable[str]) -> dict[str, Turned]:
+    """Return the tables of every registered method and of those of `names` that are forms of one, first ones first."""
     found = dict(sorted(_contenders(names), key=lambda entry: (entry[0] not in FIRST, entry[0])))
-    drawn = markers(found)
+    return {name: _tables(method, settings) for name, (method, settings) in found.items()}
+
+
+def directions_rows(turned: Mapping[str, Turned], folder: SiteFolder) -> list[Row]:
+    """Write the tables and return the rows of the figure."""
+    drawn = markers(turned)
     rows, few = [], b""
-    for name, (method, settings) in found.items():
-        knob, tables = _tables(method, settings)
+    for name, (knob, tables) in turned.items():
+        method = methods()[name if name in methods() else name.partition("(")[0]]
         script = f"data/directions/{file_stem(name)}.js"
         values = knob.values if knob else []
         content = {"values": values, "tables": [base64.b64encode(one.tobytes()).decode() for one in tables]}
@@ -132,8 +141,7 @@ def _made(method: type[Method], settings: Mapping[str, Any]) -> Method | None:
         return None
 
 
-def _tables(method: type[Method], settings: Mapping[str, str]) -> tuple[Knob | None, list[Table]]:
-    """Return the knob and a table for each of its values; without a knob one table."""
+def _tables(method: type[Method], settings: Mapping[str, str]) -> Turned:
     name, setting = next(((name, one) for name, one in method.settings.items() if name not in settings), ("", None))
     if setting is None:
         return None, [weights_table(method(**settings))]

@@ -10,7 +10,7 @@ from mobench.core.registry import methods as known_methods
 from mobench.core.registry import problems as known_problems
 from mobench.reporting.sheet import number
 
-from .cards import method_card, problem_card
+from .cards import Battery, Card, method_card, problem_card
 from .contender_links import ContenderLink
 from .cost import Spread, spreads
 from .download_page import badge_text
@@ -33,6 +33,7 @@ def method_pages(
     overall: Ranking | None,
     links: Mapping[str, ContenderLink],
     sources: Mapping[str, str],
+    batteries: Mapping[str, Battery],
 ) -> Iterator[tuple[str, str]]:
     """Yield path and text of every method's page; `sources` are the files' texts of methods that were sent in."""
     for method in sorted({link.method for link in links.values()}):
@@ -40,7 +41,10 @@ def method_pages(
         own = [name for name, link in links.items() if link.method == method]
         sections = [section for view in views if (section := _method_section(view, own, links)) is not None]
         ranked = [row for row in overall.rows if row.name in own] if overall else []
-        card = method_card(method) if method in known_methods() else source_card(method, sources.get(method, ""))
+        if method in known_methods():
+            card: Card | None = method_card(method, batteries[method])
+        else:
+            card = source_card(method, sources.get(method, ""))
         yield (
             here,
             pages.render(

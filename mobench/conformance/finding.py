@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import torch
 
 from mobench.core.settings import Configurable
 from mobench.errors import UserError
@@ -89,6 +88,8 @@ def conforms(findings: Iterable[Finding]) -> bool:
 @contextmanager
 def global_randomness(seed: int) -> Iterator[None]:
     """Seed the global generators for a while: code that follows its own streams does not notice."""
+    import torch
+
     python, numpy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices=[]):
         random.seed(seed)
@@ -104,6 +105,8 @@ def global_randomness(seed: int) -> Iterator[None]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Keep torch's threads from waiting for each other: the battery's tensors are tiny."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

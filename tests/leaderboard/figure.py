@@ -16,7 +16,7 @@ import torch
 from playwright.sync_api import Browser, Page
 
 import mobench
-from mobench.leaderboard.site.directions import DEGREES, PER_DECADE, REACH, directions_page, directions_rows
+from mobench.leaderboard.site.directions import DEGREES, PER_DECADE, REACH, all_tables, directions_page, directions_rows
 from mobench.leaderboard.site.markers import marker_styles
 from mobench.leaderboard.site.names import file_stem
 from mobench.leaderboard.site.output import SiteFolder
@@ -34,7 +34,7 @@ def write_figure(folder: Path) -> Path:
     """Write the page with all shipped methods and a form of one."""
     site = SiteFolder(folder)
     pages = Pages(title="mobench", built="", version="", commit="")
-    site.write("directions.html", directions_page(pages, directions_rows([FORM, "unknown"], site)))
+    site.write("directions.html", directions_page(pages, directions_rows(all_tables([FORM, "unknown"]), site)))
     site.write("assets/methods.css", marker_styles([FORM]))
     for file in ASSETS.iterdir():
         site.write(f"assets/{file.name}", file.read_bytes())

@@ -37,7 +37,15 @@ NAVIGATION = (
     Link("directions.html", "Directions"),
     Link("downloads.html", "Downloads"),
     Link("statistics.html", "Statistics"),
+    Link("submissions.html", "Add a method"),
 )
+FURTHER = (
+    Link("protocol.html", "Protocol"),
+    Link("metrics.html", "Metrics"),
+    Link("performance.html", "Performance"),
+    Link("leaderboard.html", "About this site"),
+)
+"""Documents that the foot of every page leads to."""
 
 
 def ticks(text: str) -> Markup:
@@ -64,6 +72,7 @@ class Pages:
             "version": version,
             "commit": commit,
             "navigation": NAVIGATION,
+            "further": FURTHER,
         }
 
     def render(self, template: str, here: str, heading: str, **values: Any) -> str:

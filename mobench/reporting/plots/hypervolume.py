@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from mobench.scoring.metric_catalog import MetricCatalog
     from mobench.scoring.suite_results import SuiteResults
 
+NARROW, WHOLE = 2.9, 6.0
+"""The width of a panel in inches, and of a figure that has room for more: a page shows it as wide as a column."""
+
 
 @register
 class Hypervolume(Plot):
@@ -35,7 +38,8 @@ class Hypervolume(Plot):
         groups = list(frame.groupby("instance_label", sort=False))
         colors = {name: style.color for name, style in method_styles(frame["contender"]).items()}
         names = list(colors)
-        figure, axes = panels([str(label) for label, _ in groups], width=2.9, height=0.9 + 0.22 * len(names))
+        width = max(NARROW, WHOLE / len(groups))
+        figure, axes = panels([str(label) for label, _ in groups], width=width, height=0.9 + 0.22 * len(names))
         for index, (axis, (_, part)) in enumerate(zip(axes, groups, strict=True)):
             drawn = part.dropna(subset=["mean"])
             places = [names.index(name) for name in drawn["contender"]]

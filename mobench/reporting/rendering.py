@@ -44,13 +44,16 @@ def files_of(figure: Figure) -> Files:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
+    canvas: Any  # matplotlib has no types for what these print
     _leave_empty_labels(figure)
     svg, png = io.BytesIO(), io.BytesIO()
     figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
     # `savefig` would draw each of them twice, the first time for a layout that drawing finds anyway.
-    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
+    canvas = FigureCanvasSVG(figure)
+    canvas.print_svg(svg, metadata={"Date": None})
     figure.set_layout_engine("none")  # the layout is found; finding it again would take as long as drawing
-    FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+    canvas = FigureCanvasAgg(figure)
+    canvas.print_png(png, metadata={"Software": None})
     return animated(svg.getvalue()), png.getvalue()
 
 

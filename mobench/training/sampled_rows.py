@@ -32,8 +32,9 @@ def sampled_rows(
     norms = np.sqrt(np.diagonal(grams, axis1=1, axis2=2))
     scale = norms[:, :1] * norms[:, 1:]
     cosines = np.divide(grams[:, 0, 1:], scale, out=np.zeros_like(scale), where=scale > 0)
-    along = np.matmul(grams, weights[:, :, None])
-    squares = np.matmul(weights[:, None, :], along)[:, 0, 0].tolist()
+    with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverges, whose last numbers these are
+        along = np.matmul(grams, weights[:, :, None])
+        squares = np.matmul(weights[:, None, :], along)[:, 0, 0].tolist()
     measured = zip(rows, norms.tolist(), cosines.tolist(), squares, along[:, 0, 0].tolist(), by_weights, strict=True)
     for row, lengths, turned, square, product, combined in measured:
         row["gradient_norms"], row["cosines"] = lengths, turned

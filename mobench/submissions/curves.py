@@ -13,6 +13,7 @@ from mobench.core.registry import plots
 from mobench.planning.expression import Expression
 from mobench.planning.suite import Suite
 from mobench.planning.suite_parts import STEP_COLUMNS
+from mobench.submissions import limits
 
 DRAWN_DIGITS = 3
 """A thousandth is less than the width of a line."""
@@ -43,7 +44,9 @@ class KeptCurve:
     def _short(self, value: Any) -> Any:
         if isinstance(value, list):
             return [self._short(part) for part in value]
-        return value if value is None or self.digits is None else float(f"{value:.{self.digits}g}")
+        if value is None or not abs(value) <= limits.LARGEST:  # the last samples of a run that diverged
+            return None
+        return value if self.digits is None else float(f"{value:.{self.digits}g}")
 
     def joined(self, other: KeptCurve) -> KeptCurve:
         """Return what serves both."""

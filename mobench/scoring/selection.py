@@ -224,7 +224,7 @@ def _is_usable(runs: pd.DataFrame, criterion: Criterion) -> npt.NDArray[np.bool_
 def first_of_each(runs: pd.DataFrame, columns: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return, by configuration, these columns of its first run; a column that no configuration has is left out.
 
-    Most settings are other methods'. Column by column this takes a tenth of the time that pandas takes row by row.
+    Most settings are other methods'. Reading column by column avoids copies of a wide table.
     """
     places: dict[str, int] = {}
     for place, name in enumerate(runs["configuration"].tolist()):

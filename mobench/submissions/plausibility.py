@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from mobench.core.columns import AMONG_METRICS, MEASURED
+from mobench.core.columns import AMONG_METRICS, DELTA, MEASURED
 from mobench.core.metric import Metric
 from mobench.core.problem import Problem
 from mobench.errors import UserError
@@ -100,8 +100,8 @@ def _metrics_missing(bundle: Bundle) -> list[str]:
         except UserError:
             continue
         for name in headline:
-            if name.startswith(("diagnostic/", "total/")):
-                continue  # what a method notes about itself; others have none
+            if name.startswith(("diagnostic/", "total/")) or name == DELTA.name:
+                continue  # what a method notes about itself, which others lack; what is derived when a table is made
             lacking = [
                 spec_label(records[id_].spec)
                 for id_ in part.runs

@@ -206,3 +206,18 @@ def test_thinning_keeps_what_is_drawn_and_twice_is_once(made, kept, history, lef
     once = thinned(whole, {"curve": kept})
     assert once.outcome.history == left
     assert thinned(once, {"curve": kept}).outcome.history == left
+
+
+def test_numbers_of_a_diverged_run_that_no_bundle_may_hold_are_left_out_of_its_curves():
+    kept = KeptCurve("all", 3)
+    assert kept.of([1.28e154, -1e200, 1e150, 1.2345, None]) == [None, None, 1e150, 1.23, None]
+    assert KeptCurve("all", None).of([1e160, 0.1]) == [None, 0.1]
+
+
+def test_a_suite_whose_headline_is_derived_from_its_table_can_ship(tmp_path):
+    suite, name = ("suite=multi-output", "profile=quick"), "reference-multi-output.jsonl.gz"
+    run_here("run", *suite, "results=out", "jobs=0", "--quiet", cwd=tmp_path)
+    assert load_suite("multi-output", "quick").metrics[0] == "delta_m"
+    assert "(0 failed)" in run_here(
+        "submit", "reference=yes", *suite, "results=out", "by=Us", f"out={name}", cwd=tmp_path
+    )

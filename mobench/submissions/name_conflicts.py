@@ -1,9 +1,13 @@
-"""Who may use which name: a name is one method, no plugin passes for a shipped one, and a run is submitted once."""
+"""Who may use which name: a name is one method, no plugin passes for a shipped one, and a run is submitted once.
+
+Suites may ask for the same run, so that reference results may hold it several times.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mobench.core.outcome import Outcome
 from mobench.core.registry import methods, problems, source_digest
 from mobench.store.record import RunRecord
 from mobench.store.validation import shown
@@ -58,6 +62,8 @@ class TakenNames:
     def __init__(self) -> None:
         self._sources: dict[str, tuple[str | None, str]] = {}
         self._runs: dict[str, str] = {}
+        self._references: dict[str, Outcome] = {}
+        """What came of the runs that reference bundles hold."""
 
     def conflicts(self, bundle: Bundle) -> list[str]:
         """Return in what a bundle collides with those before it; one that does not is remembered.
@@ -69,12 +75,22 @@ class TakenNames:
             source, name = self._sources.get(method.name, (method.source, bundle.name))
             if source != method.source:
                 found.append(f"{method.name} is the name of another source in {shown(name)}; choose another name")
-        taken = sorted({self._runs[record.id] for record in bundle.records if record.id in self._runs})
+        again = [record for record in bundle.records if record.id in self._runs]
+        if bundle.is_reference:
+            again = [record for record in again if not _same(record.outcome, self._references.get(record.id))]
+        taken = sorted({self._runs[record.id] for record in again})
         found += [f"some of its runs are already in {shown(name)}" for name in taken]
         if not found:
             self._sources |= {method.name: (method.source, bundle.name) for method in bundle.methods}
             self._runs |= {record.id: bundle.name for record in bundle.records}
+            if bundle.is_reference:
+                self._references |= {record.id: record.outcome for record in bundle.records}
         return found
+
+
+def _same(one: Outcome, other: Outcome | None) -> bool:
+    """Say whether two bundles hold the same run, of which each keeps the curves that its suite draws."""
+    return other is not None and (one.status, one.metrics) == (other.status, other.metrics)
 
 
 def _bare(name: str) -> str:

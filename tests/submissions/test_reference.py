@@ -10,9 +10,10 @@ from mobench.leaderboard.site.reading import read_results
 from mobench.leaderboard.site.submissions import read_submissions
 from mobench.planning.suite import load_suite
 from mobench.store.folder import Store
-from mobench.submissions import BundleError, expected_runs, parse_bundle
+from mobench.submissions import BundleError, expected_runs, parse_bundle, read_bundle
 from mobench.submissions.collecting import thinned
 from mobench.submissions.curves import KeptCurve, drawn_curves
+from mobench.submissions.name_conflicts import TakenNames
 from mobench.submissions.reference import checked
 from tests.submissions.conftest import run_here, run_mobench
 from tests.submissions.tampering import in_order, opened, renamed, sealed
@@ -221,3 +222,15 @@ def test_a_suite_whose_headline_is_derived_from_its_table_can_ship(tmp_path):
     assert "(0 failed)" in run_here(
         "submit", "reference=yes", *suite, "results=out", "by=Us", f"out={name}", cwd=tmp_path
     )
+
+
+def test_suites_that_ask_for_the_same_run_can_ship_both_and_nobody_else_can_send_it_in(made, tmp_path):
+    header, runs = opened(packed(made))
+    (tmp_path / NAME).write_bytes(packed(made))
+    again = tmp_path / "reference-zz.jsonl.gz"
+    again.write_bytes(packed(made))
+    taken = TakenNames()
+    assert [taken.conflicts(read_bundle(path)) for path in (tmp_path / NAME, again)] == [[], []]
+    runs[0]["outcome"]["metrics"]["loss/quadratic"] += 1.0
+    again.write_bytes(sealed(header, runs))
+    assert taken.conflicts(read_bundle(again)) == ["some of its runs are already in reference-zz.jsonl.gz"]

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ import psutil
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+_GRACE = 3.0
 _ROUNDS = 10
 """How often to look for processes that were started while others were killed."""
 _VMSTAT = Path("/proc/vmstat")
@@ -51,22 +53,30 @@ def kill_descendants(parent: int, *, spare: frozenset[int] = frozenset()) -> Non
 def kill_marked(variable: str, is_leftover: Callable[[str], bool]) -> None:
     """Kill this user's processes that were started with an environment variable of a value that is a leftover's.
 
+    Those that end by themselves within `_GRACE` seconds may: a fork server without a driver removes its folder first.
     What a process does to its environment later is not seen; one that was started with an empty one is not found.
     """
-    spared = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    deadline = time.monotonic() + _GRACE
+    while (found := _marked(variable, is_leftover)) and time.monotonic() < deadline:
+        psutil.wait_procs(found, timeout=0.1)
     for _ in range(_ROUNDS):
-        found = [
-            process
-            for process in psutil.process_iter(["environ", "uids"])
-            if process.pid not in spared
-            and (value := (process.info["environ"] or {}).get(variable)) is not None
-            and process.info["uids"].real == os.getuid()
-            and is_leftover(value)
-        ]
         if not found:
             return
         _kill(found)
         psutil.wait_procs(found, timeout=1.0)
+        found = _marked(variable, is_leftover)
+
+
+def _marked(variable: str, is_leftover: Callable[[str], bool]) -> list[psutil.Process]:
+    spared = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    return [
+        process
+        for process in psutil.process_iter(["environ", "uids"])
+        if process.pid not in spared
+        and (value := (process.info["environ"] or {}).get(variable)) is not None
+        and process.info["uids"].real == os.getuid()
+        and is_leftover(value)
+    ]
 
 
 def started_here() -> frozenset[int]:

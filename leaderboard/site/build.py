@@ -28,7 +28,7 @@ from .measuring import Measure, Measured, measure_here
 from .method_costs import method_costs
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
-from .pictures import draw_suite, write_pictures
+from .pictures import begin_suite, write_pictures
 from .ranking import Ranking, fullest_profiles, rank
 from .reading import read_results, stem_of
 from .script_data import script_of
@@ -71,16 +71,18 @@ def build_site(
     if not results:
         raise UserError(f"results={options.results}: there are no stored runs; `mobench run suite=plane` makes some")
     links = contender_links(results)
-    # Before the tables grow: what it takes does not come on top of them.
-    measured = measure({name: link.method for name, link in links.items()})
+    measuring = measure({name: link.method for name, link in links.items()})
     overall = rank(fullest_profiles(results), links)
     all_numbers = [suite_numbers(found) for found in results]
+    measured = measuring()  # before most is drawn: the memory that measuring takes is free again then
     with replacing(options.out) as folder:
-        views = []
+        drawn = [begin_suite(found, render) for found in results]
         for numbers in all_numbers:
-            found = numbers.results
-            pictures = write_pictures(folder, stem_of(found), found.suite.title, draw_suite(found, render))
             _write_details(folder, numbers)
+        views = []
+        for numbers, wait in zip(all_numbers, drawn, strict=True):
+            found = numbers.results
+            pictures = write_pictures(folder, stem_of(found), found.suite.title, wait())
             key = found.suite.name, found.suite.profile
             reference = None if found.differs else submissions.references.get(key)
             views.append(SuiteView(numbers, rank([found], links), pictures, reference))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 
@@ -35,5 +36,9 @@ def spreads(runs: pd.DataFrame) -> tuple[Spread, Spread, Spread, Spread, Spread]
 def _spread(values: pd.Series | None, unit: float) -> Spread:
     if values is None:
         return Spread(math.nan, math.nan, math.nan)
-    lower, median, upper = unit * values.astype(float).quantile([0.25, 0.5, 0.75])
-    return Spread(float(median), float(lower), float(upper))
+    numbers = values.to_numpy(dtype=np.float64)
+    measured = numbers[~np.isnan(numbers)]
+    if not len(measured):
+        return Spread(math.nan, math.nan, math.nan)
+    lower, median, upper = (unit * np.quantile(measured, [0.25, 0.5, 0.75])).tolist()
+    return Spread(median, lower, upper)

@@ -39,7 +39,7 @@ def _detail(
 ) -> dict[str, Any]:
     metrics = {position: _metrics(numbers, position, instance, runs) for position in found}
     needed = list(dict.fromkeys(metric for several in metrics.values() for metric in several))
-    firsts = first_of_each(runs, map(str, runs))
+    firsts = first_of_each(runs)
     labels = _labels(firsts)
     places = {name: place for place, name in enumerate(labels)}
     seeds = sorted(int(seed) for seed in runs["seed"].unique())

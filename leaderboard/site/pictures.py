@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mobench.core.registry import plots
-from mobench.reporting.plots import critical_difference, dark, draw_plots, house_style, performance
+from mobench.reporting.plots import begin_plots, critical_difference, dark, house_style, performance
 from mobench.reporting.rendering import Picture, Render, files_of
 from mobench.reporting.spreadsheet import csv_text
 from mobench.scoring.metric_catalog import MetricCatalog
@@ -35,12 +35,12 @@ class Shown:
     height: int
 
 
-def draw_suite(results: SuiteResults, render: Render) -> list[Picture]:
-    """Return the plots that a suite asks for, and those that every suite has."""
+def begin_suite(results: SuiteResults, render: Render) -> Callable[[], list[Picture]]:
+    """Draw the plots that a suite asks for, and those that every suite has; the function waits for them."""
     if not len(results.done):
-        return []
+        return list
     asked = {entry if isinstance(entry, str) else entry.get("plot") for entry in results.suite.plots}
-    return draw_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], results, render)
+    return begin_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], results, render)
 
 
 def draw_ranking(ranking: Ranking) -> list[Picture]:

@@ -42,7 +42,7 @@ class Build(Command):
                 raise UserError(f"{key}={folder}: there is no such folder{hint}")
         from mobench.core.registry import load_plugins
         from mobench.leaderboard.site import SiteOptions, build_site
-        from mobench.leaderboard.site.measuring import measure_apart
+        from mobench.leaderboard.site.measuring import measuring_apart
         from mobench.reporting.rendering import beside
 
         load_plugins(self.plugins)
@@ -54,8 +54,8 @@ class Build(Command):
             **({"title": self.title} if self.title else {}),
         )
         gc.freeze()  # what is loaded stays: no collection needs to look through it again
-        with beside() as render:
-            build_site(options, render=render, measure=measure_apart(self.plugins))
+        with measuring_apart(self.plugins) as measure, beside(self.plugins) as render:
+            build_site(options, render=render, measure=measure)
         index = Path(self.out) / "index.html"
         print(f"{index} is built. Open {index.resolve().as_uri()}")
         print(f"or run `mobench leaderboard serve out={self.out}`.")

@@ -1,12 +1,9 @@
-"""From figures to files: at once, or in processes beside this one while the next figure is being drawn.
-
-Such a process imports this file, what it imports here, and matplotlib, and nothing else of the project.
-"""
+"""From figures to files: at once, or in processes beside this one while numbers of the next figure are collected."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,12 +16,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-MOST = 3
-"""Processes beside this one: rendering a figure takes at most three times as long as drawing it."""
+MOST = 4
+"""Processes beside this one: with more, they wait for numbers to draw."""
 Files = tuple[bytes, bytes]
 """A figure as SVG and as PNG."""
-Render = Callable[["Figure"], Callable[[], Files]]
-"""Takes a figure in the style it was drawn in, and returns a function that waits for its files."""
+Render = Callable[[Callable[[], Files]], Callable[[], Files]]
+"""Takes a function that draws a figure and returns its files, and returns one that waits for them."""
 
 
 @dataclass(frozen=True)
@@ -65,38 +62,34 @@ def _leave_empty_labels(figure: Figure) -> None:
                 axis.set_label_coords(0.5, 0.5)
 
 
-def at_once(figure: Figure) -> Callable[[], Files]:
-    """Render in this process."""
-    files = files_of(figure)
+def at_once(draw: Callable[[], Files]) -> Callable[[], Files]:
+    """Draw in this process."""
+    files = draw()
     return lambda: files
 
 
 @contextmanager
-def beside() -> Iterator[Render]:
-    """Give a function that renders in other processes, on the cores that drawing leaves free."""
-    import matplotlib
-
+def beside(plugins: Iterable[str] = ()) -> Iterator[Render]:
+    """Give a function that draws in other processes, which load the plugins; they end with this block."""
     from mobench.running.machine import usable_cores
 
-    helpers = max(1, min(MOST, usable_cores() - 1))
-    with ProcessPoolExecutor(helpers, mp_context=get_context("spawn")) as pool:
-        pool.submit(_ready)
+    context = get_context("spawn")
+    helpers = min(MOST, usable_cores())
+    with ProcessPoolExecutor(helpers, context, initializer=_prepare, initargs=(tuple(plugins),)) as pool:
 
-        def render(figure: Figure) -> Callable[[], Files]:
-            # seaborn's colour map is not known there; colours are in the figure anyway
-            style = {key: value for key, value in matplotlib.rcParams.items() if key != "image.cmap"}
-            return pool.submit(_files_in, style, figure).result
+        def render(draw: Callable[[], Files]) -> Callable[[], Files]:
+            return pool.submit(draw).result
 
-        yield render
-
-
-def _ready() -> None:
-    """Import matplotlib before the first figure comes."""
-    import matplotlib.figure  # noqa: F401
+        try:
+            yield render
+        finally:
+            pool.shutdown(cancel_futures=True)  # what is left when an error ended the block, nobody waits for
 
 
-def _files_in(style: dict[Any, Any], figure: Figure) -> Files:
-    import matplotlib
+def _prepare(plugins: Sequence[str]) -> None:
+    """Load what drawing needs before the first figure comes."""
+    from mobench.core.registry import load_plugins
+    from mobench.running.process_tree import die_with_parent
 
-    with matplotlib.rc_context(style):
-        return files_of(figure)
+    die_with_parent()
+    load_plugins(plugins)

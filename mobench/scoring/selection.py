@@ -221,22 +221,27 @@ def _is_usable(runs: pd.DataFrame, criterion: Criterion) -> npt.NDArray[np.bool_
     return kept
 
 
-def first_of_each(runs: pd.DataFrame, columns: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return, by configuration, these columns of its first run; a column that no configuration has is left out.
+def first_of_each(runs: pd.DataFrame, columns: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+    """Return, by configuration, its first run; a column that no configuration has is left out.
 
-    Most settings are other methods'. Reading column by column avoids copies of a wide table.
+    Most settings are other methods'. Some columns are read one by one, which avoids copies of a wide table; all of
+    them, from copies of these rows.
     """
     places: dict[str, int] = {}
     for place, name in enumerate(runs["configuration"].tolist()):
         places.setdefault(str(name), place)
-    found: dict[str, dict[str, Any]] = {name: {} for name in places}
-    for column in columns:
-        values = runs[column].tolist()
-        if all(values[place] is None or values[place] != values[place] for place in places.values()):
-            continue
-        for name, place in places.items():
-            found[name][column] = values[place]
-    return found
+    if columns is None:
+        names = [str(name) for name in runs]
+        rows = runs.iloc[list(places.values())].to_numpy(dtype=object).tolist()
+    else:
+        names = list(columns)
+        read = [runs[name].tolist() for name in names]
+        rows = [[values[place] for values in read] for place in places.values()]
+    kept = [any(value is not None and value == value for value in values) for values in zip(*rows, strict=True)]
+    return {
+        configuration: {name: value for name, value, keep in zip(names, row, kept, strict=True) if keep}
+        for configuration, row in zip(places, rows, strict=True)
+    }
 
 
 def swept_settings(firsts: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mobench.errors import UserError
-from mobench.leaderboard.site.measuring import measure_apart
+from mobench.leaderboard.site.measuring import measuring_apart
 
 READS = """
 import pickle, sys
@@ -29,5 +29,8 @@ def test_what_was_measured_elsewhere_is_shown_without_torch() -> None:
 def test_a_plugin_that_ends_the_process_of_measurements_ends_no_other(tmp_path: Path) -> None:
     plugin = tmp_path / "leaves.py"
     plugin.write_text("import os\nos._exit(0)\n")
-    with pytest.raises(UserError, match="the process in which methods are measured ended before it was done"):
-        measure_apart([str(plugin)])({"ws": "ws"})
+    with (
+        measuring_apart([str(plugin)]) as measure,
+        pytest.raises(UserError, match="the process in which methods are measured ended before it was done"),
+    ):
+        measure({"ws": "ws"})()

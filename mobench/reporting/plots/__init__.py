@@ -8,12 +8,13 @@ imported when the first figure is drawn, so that names and options can be checke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mobench.core.plot import Plot
 from mobench.core.registry import plots
 from mobench.errors import UserError, unknown
-from mobench.reporting.rendering import Files, Picture, Render, at_once
+from mobench.reporting.rendering import Files, Picture, Render, at_once, files_of
 
 from .along_the_run import AlongTheRun
 from .samples import read_together
@@ -23,18 +24,26 @@ from .theme import dark
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mobench.scoring.metric_catalog import MetricCatalog
     from mobench.scoring.suite_results import SuiteResults
 
 Asked = tuple[Plot, str, Mapping[str, Any], dict[str, Any]]
 """A plot, its title, which runs it is drawn from, and its options."""
 
-__all__ = ["dark", "draw_plots", "house_style"]
+__all__ = ["begin_plots", "dark", "draw_plots", "house_style"]
 
 
 def draw_plots(
     entries: Iterable[str | Mapping[str, Any]], results: SuiteResults, render: Render = at_once
 ) -> list[Picture]:
     """Return the plots that a suite asks for; one without data is left out."""
+    return begin_plots(entries, results, render)()
+
+
+def begin_plots(
+    entries: Iterable[str | Mapping[str, Any]], results: SuiteResults, render: Render
+) -> Callable[[], list[Picture]]:
+    """Draw what `draw_plots` returns, and return a function that waits until it is rendered."""
     drawn: list[tuple[str, str, Callable[[], Files], pd.DataFrame]] = []
     listed = [_asked(entry) for entry in entries]
     _read_runs(results, listed)
@@ -45,15 +54,20 @@ def draw_plots(
         frame = plot.data(asked, **options)
         if not len(frame):
             continue
-        with house_style():
-            figure = plot.draw(frame, results.metrics)
-            if results.differs:
-                words = f"{figure.get_suptitle()}\n{results.differs}".strip()
-                figure.suptitle(words, x=0.01, ha="left", fontsize="small", parse_math=False)
-            files = render(figure)
+        files = render(partial(_draw, plot, frame, results.metrics, results.differs))
         repeated = sum(other.partition("_")[0] == plot.name for other, *_ in drawn)
         drawn.append((f"{plot.name}_{repeated + 1}" if repeated else plot.name, title, files, frame))
-    return [Picture(name, title, *files(), frame) for name, title, files, frame in drawn]
+    return lambda: [Picture(name, title, *files(), frame) for name, title, files, frame in drawn]
+
+
+def _draw(plot: Plot, frame: pd.DataFrame, metrics: MetricCatalog, differs: str) -> Files:
+    """Draw these numbers, and return the figure's files; above it stands in what its experiment differs."""
+    with house_style():
+        figure = plot.draw(frame, metrics)
+        if differs:
+            words = f"{figure.get_suptitle()}\n{differs}".strip()
+            figure.suptitle(words, x=0.01, ha="left", fontsize="small", parse_math=False)
+        return files_of(figure)
 
 
 def _read_runs(results: SuiteResults, listed: Iterable[Asked]) -> None:

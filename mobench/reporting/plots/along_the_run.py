@@ -40,6 +40,10 @@ class AlongTheRun(Plot):
     def __init__(self) -> None:
         self._samples: Samples | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the samples behind: a process that draws gets the numbers that were made of them."""
+        return {**vars(self), "_samples": None}
+
     @abstractmethod
     def number(self, value: Any) -> float | None:
         """Return the number at a sampled step at which the curve has this value, None where there is none."""

@@ -10,7 +10,7 @@ import pandas as pd
 from mobench.core.plot import Plot
 from mobench.core.registry import register
 
-from .panels import in_order, panels
+from .panels import in_order, panels, scaled_once
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,24 +71,31 @@ class Solutions(Plot):
         titles = [title for title, *_ in groups]
         figure, axes = panels(titles, width=2.2, height=1.9, shared=not several)
         beside_true: list[Axes] = []
-        for axis, (_, label, part, column) in zip(axes, groups, strict=True):
-            axis.grid(False)
-            if not column:
-                axis.set_axis_off()
-                beside_true.append(axis)
-                continue
-            grid = part.pivot(index="y", columns="x", values=column)
-            true = frame[(frame["instance_label"] == label) & (frame["contender"] == "")]["value"]
-            across, up = grid.columns.to_numpy(dtype=np.float64), grid.index.to_numpy(dtype=np.float64)
-            extent = (across[0], across[-1], up[0], up[-1])
-            look = {"cmap": "viridis", "vmin": true.min(), "vmax": true.max()}
-            shown = grid.to_numpy(dtype=np.float64)
-            if column == "error":
-                shown = np.log10(np.maximum(shown, FAINTEST))
-                look = {"cmap": "magma", "vmin": np.log10(FAINTEST), "vmax": 0.0}
-            image = axis.imshow(shown, extent=extent, origin="lower", aspect="auto", interpolation="bilinear", **look)
-            if column == "error":
-                last = image
+        with scaled_once(axes):
+            for axis, (_, label, part, column) in zip(axes, groups, strict=True):
+                axis.grid(False)
+                if not column:
+                    axis.set_axis_off()
+                    beside_true.append(axis)
+                    continue
+                grid = part.pivot(index="y", columns="x", values=column)
+                true = frame[(frame["instance_label"] == label) & (frame["contender"] == "")]["value"]
+                across, up = grid.columns.to_numpy(dtype=np.float64), grid.index.to_numpy(dtype=np.float64)
+                look = {"cmap": "viridis", "vmin": true.min(), "vmax": true.max()}
+                shown = grid.to_numpy(dtype=np.float64)
+                if column == "error":
+                    shown = np.log10(np.maximum(shown, FAINTEST))
+                    look = {"cmap": "magma", "vmin": np.log10(FAINTEST), "vmax": 0.0}
+                image = axis.imshow(
+                    shown,
+                    extent=(across[0], across[-1], up[0], up[-1]),
+                    origin="lower",
+                    aspect="auto",
+                    interpolation="bilinear",
+                    **look,
+                )
+                if column == "error":
+                    last = image
         if (frame["contender"] != "").any():
             for axis in beside_true:
                 place = axis.inset_axes(COLOR_SCALE)

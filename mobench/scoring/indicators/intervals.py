@@ -24,6 +24,8 @@ ONE_THREAD = 100_000
 """The largest number of products that are computed at a time."""
 LEVEL = 0.95
 """The nominal coverage of the interval."""
+KEPT = 32_768
+"""How many intervals are kept: a site shows most numbers on several pages."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,13 @@ def interval(values: Iterable[float]) -> Interval:
         raise UserError(f"an interval of values of shape {sample.shape} is not defined; accepted: at least one number")
     if not np.isfinite(sample).all():
         raise NonFiniteError(f"an interval over seeds needs finite values, not {sample.tolist()}")
+    return _interval(sample.tobytes())
+
+
+@lru_cache(maxsize=KEPT)
+def _interval(sorted_bytes: bytes) -> Interval:
+    """Return what `interval` does, for a sorted sample of finite values."""
+    sample = np.frombuffer(sorted_bytes, dtype=np.float64)
     n = int(sample.size)
     if n == 1:
         return Interval(float(sample[0]), None, None, None, 1)

@@ -17,7 +17,7 @@ from mobench.core.streams import Streams
 from mobench.errors import UserError
 from mobench.problems.fairness import patients
 from mobench.problems.multitask.celeba import ATTRIBUTES, faces
-from mobench.problems.multitask.regression import TARGETS, table
+from mobench.problems.multitask.regression import ROWS, TARGETS, table
 from mobench.problems.multitask.task import Rows, Shuffled
 from mobench.problems.multitask.two_digits import _images, overlaid, overlay
 from mobench.training.loop import train
@@ -164,6 +164,7 @@ def test_tables_are_split_and_scaled_by_the_rows_that_are_trained_on():
     for name, sizes in (("breast-cancer", (341, 114, 114)), ("linnerud", (12, 4, 4))):
         data = table(name)
         assert (len(data.train), len(data.validation), len(data.test)) == sizes
+        assert sum(sizes) == ROWS[name], "as a plan counts them without reading the table"
         assert data.train.targets.shape[1] == len(TARGETS[name])
         for columns in (data.train.inputs, data.train.targets):
             assert torch.allclose(columns.mean(0), torch.zeros(columns.shape[1]), atol=1e-5)

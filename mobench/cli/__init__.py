@@ -6,11 +6,18 @@ import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 UNUSABLE = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
 """What the system says of places that cannot be written: not a defect of mobench, and no traceback helps."""
+AGAIN_SECONDS = 0.1
+"""When a signal is sent once more that came where Python drops exceptions."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         interrupted = True
         raise KeyboardInterrupt
 
+    def send_again(dropped: UnraisableHookArgs) -> None:
+        """Python drops what is raised while an object is deleted; the command would go on."""
+        if interrupted and isinstance(dropped.exc_value, KeyboardInterrupt):
+            threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
+        else:
+            sys.__unraisablehook__(dropped)
+
+    if arguments is None:
+        sys.unraisablehook = send_again
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if arguments is None and signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):
             signal.signal(number, note)

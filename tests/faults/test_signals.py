@@ -180,3 +180,34 @@ def test_a_reader_that_leaves_does_not_end_the_runs(folder: Path) -> None:
     done = subprocess.run(shell, cwd=folder, env=marked(folder), capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.splitlines()[0].startswith("6 runs: 0 stored, 6 to do") and "code 0" in done.stdout, done
     assert len(list(Store(folder / "read").records())) == 6 and "Traceback" not in done.stderr
+
+
+DROPS = """
+import sys, time
+import mobench.cli
+
+class Slow:
+    def __del__(self):
+        print("deleting", flush=True)
+        time.sleep(0.3)
+
+def work(given):
+    while True:
+        Slow()
+        time.sleep(0.3)
+
+mobench.cli._run = work
+sys.exit(mobench.cli.main())
+"""
+
+
+def test_a_signal_that_comes_while_an_object_is_deleted_is_not_lost() -> None:
+    command = [sys.executable, "-c", DROPS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"deleting\n"
+        process.send_signal(signal.SIGTERM)
+        try:
+            said = process.communicate(timeout=PATIENCE)[1].decode()
+        finally:
+            process.kill()
+    assert process.returncode == 130 and said == "mobench: interrupted\n"

@@ -24,17 +24,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 2 for a mistake in the input, 130 after Ctrl-C and the like."""
     from mobench.errors import UserError
 
-    interrupted = False
+    interrupted = 0
+    """The signal that came."""
 
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
-        interrupted = True
+        interrupted = number
         raise KeyboardInterrupt
 
     def send_again(dropped: UnraisableHookArgs) -> None:
         """Python drops what is raised while an object is deleted; the command would go on."""
         if interrupted and isinstance(dropped.exc_value, KeyboardInterrupt):
-            threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), interrupted)).start()
         else:
             sys.__unraisablehook__(dropped)
 

@@ -49,7 +49,9 @@ METHOD = """
 def cluster() -> Iterator[object]:
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 0, "object_store_memory": OBJECTS, "include_dashboard": False}
+    # Ray's workers give way to all others by default, and would wait for the tests beside these.
+    priority = {"worker_niceness": 0}
+    head = {"num_cpus": 0, "object_store_memory": OBJECTS, "include_dashboard": False, "_system_config": priority}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     for _ in range(2):
         cluster.add_node(num_cpus=1, object_store_memory=OBJECTS)

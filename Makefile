@@ -37,6 +37,8 @@ endif
 # what they share is made once; a worker that has nothing left takes from the one that has most.
 SIDE_BY_SIDE := -n 3 --dist worksteal
 
+# Tests start hundreds of processes, each of which would compile the project's files anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/tested              ## install with everything the tests need, and run all checks
 	$(MAKE) --no-print-directory lint
 	-$(MAKE) --no-print-directory browser

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from mobench.cli.command import Command, names
 from mobench.core.resources import resources
@@ -35,6 +35,7 @@ class Verify(Command):
     name = "leaderboard verify"
     loads = "packages"
     words = ("files",)
+    spelling: ClassVar = {"data_root": "data.root"}
     examples = """
   mobench leaderboard verify
   mobench leaderboard verify mine.jsonl.gz plugins=mine.py budget=600
@@ -54,6 +55,10 @@ class Verify(Command):
         None, meaning="keep the repeated runs there, for `leaderboard build`; runs that are there count", shown="DIR"
     )
 
+    data_root: str | None = text(
+        None, meaning="folder that holds the data sets; nothing is fetched (default: data)", shown="DIR"
+    )
+
     def execute(self) -> int:
         named = [Path(file) for file in self.files]
         if named and self.submissions is not None:
@@ -71,6 +76,10 @@ class Verify(Command):
             print(f"{folder} holds no bundle.")
             return 0
         here = resources()
+        if self.data_root is not None:
+            if not Path(self.data_root).is_dir():
+                raise UserError(f"data.root={self.data_root}: there is no such folder")
+            here.data_root = self.data_root
         here.data_download = "false"  # what others send in does not decide what is fetched
         here.export()
         seed = secrets.randbelow(10**6) if self.seed is None else self.seed

@@ -86,6 +86,7 @@ def test_another_method_under_a_taken_name_is_refused(folder, content, tmp_path)
     [
         (["nothing.jsonl.gz"], "no such file"),
         (["submissions=nowhere"], "no such folder"),
+        (["mine.jsonl.gz", "data.root=nowhere"], "data.root=nowhere: there is no such folder"),
         (["mine.jsonl.gz", "budget=-1"], "budget"),
         (["mine.jsonl.gz", "budgte=1"], "Did you mean 'budget'"),
         (["mine.jsonl.gz", "plugins=nothing.py"], "no such Python file"),

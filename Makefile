@@ -9,8 +9,10 @@ demo: $(VENV)/installed           ## install, train and prune a small network by
 	$(BIN)/mobench run suite=compression
 
 SHIPPED := leaderboard/submissions
+# Speed as last measured on idle cores: `make peers`, then site.json and peers.svg of its folder.
+PEERS   := leaderboard/peers/site.json
 site: $(VENV)/installed           ## install, build the leaderboard from the results that ship (and your own), and say where it is
-	$(BIN)/mobench leaderboard build submissions=$(SHIPPED)
+	$(BIN)/mobench leaderboard build submissions=$(SHIPPED) peers=$(PEERS)
 
 .PHONY: screenshot
 screenshot: $(VENV)/tested         ## the README's picture of the built site: docs/leaderboard.webp

@@ -28,6 +28,7 @@ def method_costs(views: Sequence[SuiteView]) -> dict[str, Any] | None:
     ratios: dict[str, dict[str, float]] = {}
     own: dict[str, list[float]] = {}
     columns: list[str] = []
+    said: dict[str, list[str]] = {}
     for view in views:
         whole = _medians(view.results, "seconds_per_step")
         base = whole.get(BASE, 0.0)
@@ -35,6 +36,8 @@ def method_costs(views: Sequence[SuiteView]) -> dict[str, Any] | None:
             continue
         column = f"{view.results.suite.name} ({view.results.profile})"
         columns.append(column)
+        if view.reference is not None and view.reference.notes:
+            said.setdefault(view.reference.notes, []).append(column)
         for method, seconds in whole.items():
             ratios.setdefault(method, {})[column] = seconds / base
         for method, seconds in _medians(view.results, "method_seconds_per_step").items():
@@ -51,7 +54,8 @@ def method_costs(views: Sequence[SuiteView]) -> dict[str, Any] | None:
         ]
         for method in sorted(ratios, key=lambda method: (middle[method], method))
     ]
-    return {"header": ["method", f"× {BASE}, median", "own µs/step", *columns], "rows": rows, "notes": NOTES}
+    notes = [*NOTES, *(f"{', '.join(named)}: {words}" for words, named in said.items())]
+    return {"header": ["method", f"× {BASE}, median", "own µs/step", *columns], "rows": rows, "notes": notes}
 
 
 def _medians(results: SuiteResults, column: str) -> dict[str, float]:

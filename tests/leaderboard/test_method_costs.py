@@ -8,7 +8,7 @@ import pytest
 from mobench.leaderboard.site.method_costs import method_costs
 
 
-def view(name, scores):
+def view(name, scores, notes=""):
     """A suite with a row of `scores` (seconds per step, own seconds) for each contender, the method's name first."""
     rows = [
         {"contender": contender, "seconds_per_step": whole, "method_seconds_per_step": own}
@@ -18,7 +18,8 @@ def view(name, scores):
     frame = pd.DataFrame(rows)
     suite = SimpleNamespace(name=name)
     return SimpleNamespace(
-        results=SimpleNamespace(suite=suite, profile="standard", scores=frame, methods=methods, table=frame)
+        results=SimpleNamespace(suite=suite, profile="standard", scores=frame, methods=methods, table=frame),
+        reference=SimpleNamespace(notes=notes) if notes else None,
     )
 
 
@@ -35,11 +36,12 @@ def test_costs_are_ratios_to_the_weighted_sum_of_the_same_suite():
                     "bad": (0.0, 0.0),
                 },
             ),
-            view("two", {"ws": (1e-3, 3e-6), "mgda": (3e-3, 4e-6)}),
+            view("two", {"ws": (1e-3, 3e-6), "mgda": (3e-3, 4e-6)}, "On a busy machine."),
             view("without", {"pcd": (1e-3, 1e-6), "mgda": (9e-3, 1e-6)}),
         ]
     )
     assert table["header"] == ["method", "× ws, median", "own µs/step", "one (standard)", "two (standard)"]
+    assert table["notes"][-1] == "two (standard): On a busy machine."
     rows = {row[0].text: [cell.value for cell in row[1:]] for row in table["rows"]}
     assert list(rows) == ["ws", "mgda", "pcd"], "the cheapest first"
     assert [float(value) for value in rows["mgda"]] == pytest.approx([1.75, 3.0, 0.5, 3.0])

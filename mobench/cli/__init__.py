@@ -57,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # An interrupted import may end in any error; what was loaded halfway is not to be cleaned up.
         if interrupted:
             print("mobench: interrupted", file=sys.stderr, flush=True)
+            remove_folder = getattr(sys.modules.get("mobench.running.fork_server"), "remove_folder", None)
+            if remove_folder is not None:
+                remove_folder()
             os._exit(130)
         if isinstance(error, OSError) and error.errno in UNUSABLE:
             print(f"mobench: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)

@@ -100,6 +100,13 @@ def _folder() -> str:
     return str(config["tempdir"])
 
 
+def remove_folder() -> None:
+    """Remove that folder, for a process that ends without calling what Python calls at the end."""
+    made = process.current_process()._config.get("tempdir")  # type: ignore[attr-defined]
+    if made is not None:
+        shutil.rmtree(made, ignore_errors=True)
+
+
 def _remove_abandoned(folder: Path) -> None:
     """Remove what drivers left that were killed together with their servers."""
     for path in folder.glob(f"{PREFIX}*"):

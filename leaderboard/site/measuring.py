@@ -1,18 +1,17 @@
 """What is measured of methods while a site is built: their batteries, and their arrows in the interactive figure.
 
-This needs torch, which takes half a gigabyte and stays loaded. So a build lets another process do it that ends before
-the large tables are made, and what comes back can be read without torch.
+This needs torch, which takes half a gigabyte and stays loaded. So a build lets another process do it, while it reads
+and ranks; that one ends before most is drawn, and what comes back can be read without torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 
 from mobench.core.registry import load_plugins, methods
 from mobench.errors import UserError
@@ -45,38 +44,49 @@ def measure_here(contenders: Mapping[str, str]) -> Callable[[], Measured]:
 def measuring_apart(plugins: Iterable[str]) -> Iterator[Measure]:
     """Give a function that measures in a process of its own, which loads the plugins and ends when it has measured.
 
-    The process loads torch at once, while this one still reads results.
+    The process loads torch at once, while this one still reads results, and is killed when the block ends: a mistake
+    in the input is answered without waiting for it.
     """
-    listed = tuple(plugins)
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=die_with_parent) as pool:
-        pool.submit(_ready)
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_answer, args=(theirs, tuple(plugins)), daemon=True)
+    process.start()
+    theirs.close()
 
-        def measure(contenders: Mapping[str, str]) -> Callable[[], Measured]:
-            begun = pool.submit(_measure, listed, contenders)
+    def measure(contenders: Mapping[str, str]) -> Callable[[], Measured]:
+        with suppress(OSError):  # one that has ended is noticed by who waits for it
+            ours.send(dict(contenders))
+        return wait
 
-            def wait() -> Measured:
-                try:
-                    return begun.result()
-                except BrokenProcessPool as error:
-                    raise UserError("the process in which methods are measured ended before it was done") from error
-                finally:
-                    pool.shutdown()
+    def wait() -> Measured:
+        try:
+            found: Measured | UserError = ours.recv()
+        except (EOFError, OSError) as error:
+            raise UserError("the process in which methods are measured ended before it was done") from error
+        process.join()
+        if isinstance(found, UserError):
+            raise found
+        return found
 
-            return wait
-
+    try:
         yield measure
+    finally:
+        process.kill()
+        process.join()
 
 
-def _ready() -> None:
-    """Load torch and the methods before contenders come."""
+def _answer(connection: Connection, plugins: Sequence[str]) -> None:
+    """Load what measuring needs, and measure once."""
     import torch  # noqa: F401
 
+    die_with_parent()
     methods()
-
-
-def _measure(plugins: Sequence[str], contenders: Mapping[str, str]) -> Measured:
-    load_plugins(plugins)
-    return _measured(contenders)
+    contenders = connection.recv()
+    try:
+        load_plugins(plugins)
+        connection.send(_measured(contenders))
+    except UserError as error:
+        connection.send(error)
 
 
 def _measured(contenders: Mapping[str, str]) -> Measured:

@@ -162,6 +162,16 @@ def test_a_signal_while_the_temporary_folder_is_tried_leaves_nothing_in_it(folde
     assert leftovers(folder) == []
 
 
+def test_a_driver_that_is_stopped_at_once_removes_its_folder_itself(folder: Path) -> None:
+    """Its server does so too, but not if it ends while it is still loading."""
+    (folder / "sitecustomize.py").write_text(STRUCK.replace("{call}", "mkdir"))
+    env = {**marked(folder), "PYTHONPATH": str(folder)}
+    process = mobench(*RUN, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert process.wait(timeout=PATIENCE) == 130
+    assert leftovers(folder) == []
+    wait_until(lambda: not living(folder))
+
+
 def has_come_to(driver: int, moment: int) -> bool:
     """Say whether a driver has loaded numpy, or has started that many processes: a tracker, a fork server, a worker."""
     try:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from mobench.core.quiet import QUIET
 
@@ -19,6 +20,7 @@ from .latency import cpu_latency, ready_to_time
 from .metrics import NATIVE, mark
 from .networks.cost import file_size, flops
 from .pruning import Planner, PruningPlan, Structure, fold_constants, remove, trace
+from .shared_start import SharedStart
 from .sparsity import GROUP_THRESHOLD, parameter_sparsity, zero_smallest
 
 EVALUATION_BATCH = 256
@@ -47,22 +49,26 @@ class Worth(NamedTuple):
     """The mean cross-entropy."""
 
 
-def worth(model: nn.Module, images: Images) -> Worth:
-    """Return accuracy and loss in evaluation mode, from one pass over the images."""
-    correct, losses = hits_and_losses(model, images)
-    return Worth(100.0 * sum(correct.tolist()) / len(images), sum(losses.tolist()) / len(images))
+def worth_of_each(models: Sequence[nn.Module], images: Images) -> list[Worth]:
+    """Return accuracy and loss of each model in evaluation mode, from one pass over the images."""
+    correct, losses = (counted.tolist() for counted in hits_and_losses(models, images))
+    count = len(images)
+    return [Worth(100.0 * sum(hit) / count, sum(loss) / count) for hit, loss in zip(correct, losses, strict=True)]
 
 
 @torch.no_grad()
-def hits_and_losses(model: nn.Module, images: Images) -> tuple[Tensor, Tensor]:
-    """Return the number of correctly classified images and the summed cross-entropy of each batch, on the device."""
-    model.eval()
+def hits_and_losses(models: Sequence[nn.Module], images: Images) -> tuple[Tensor, Tensor]:
+    """Return how many images each model classifies correctly and its summed cross-entropy, batch by batch.
+
+    Both are models × batches, on the device.
+    """
+    answers = SharedStart(models)
     correct, losses = [], []
     for batch, labels in images.batches(EVALUATION_BATCH):
-        logits = model(batch)
-        correct.append((logits.argmax(1) == labels).sum())
-        losses.append(nn.functional.cross_entropy(logits.float(), labels, reduction="sum"))
-    return torch.stack(correct), torch.stack(losses)
+        found = answers(batch)
+        correct.append(torch.stack([(logits.argmax(1) == labels).sum() for logits in found]))
+        losses.append(torch.stack([cross_entropy(logits.float(), labels, reduction="sum") for logits in found]))
+    return torch.stack(correct, 1), torch.stack(losses, 1)
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,10 @@ class Pruner:
             yield self._carried_out(mark(target), plan)
         yield self._carried_out(NATIVE, self.planner.plan_below(GROUP_THRESHOLD))
 
+    def all_models(self, targets: tuple[float, ...]) -> dict[str, nn.Module]:
+        """Return the dense network and those of `each`, by how the names of their metrics end."""
+        return {"": self.model} | {pruned.end: pruned.model for pruned in self.each(targets)}
+
     def _carried_out(self, end: str, plan: PruningPlan) -> Pruned:
         smaller = remove(self.model, self.structure, plan)
         if self.fold:
@@ -124,21 +134,19 @@ class Pruner:
         return Pruned(end, smaller, plan)
 
 
-def pruned_metrics(pruner: Pruner, targets: tuple[float, ...], selection: Images, test: Images) -> dict[str, float]:
-    """Return counted costs of the dense network, and accuracies and costs at every target and natively pruned.
+def pruned_metrics(
+    pruner: Pruner, targets: tuple[float, ...], selected: Sequence[Worth], tested: Sequence[Worth]
+) -> dict[str, float]:
+    """Return accuracies and counted costs of the dense network, at every target and natively pruned.
 
-    `accuracy@90` is measured on test images, `selection_accuracy@90` on the images that
-    configurations are selected on; `reduction@90` is the fraction really removed.
+    `accuracy@90` was measured on test images, `selection_accuracy@90` on the images that configurations are
+    selected on, both in the order of `pruner.all_models`; `reduction@90` is the fraction really removed.
     """
-    found = _costs(pruner.model, pruner.input_shape, "")
-    for pruned in pruner.each(targets):
-        end = pruned.end
-        found |= {
-            f"accuracy{end}": accuracy(pruned.model, test),
-            f"selection_accuracy{end}": accuracy(pruned.model, selection),
-            f"reduction{end}": pruned.plan.reduction,
-            **_costs(pruned.model, pruner.input_shape, end),
-        }
+    networks = pruner.all_models(targets)
+    found = {f"reduction{pruned.end}": pruned.plan.reduction for pruned in pruner.each(targets)}
+    for (end, model), chosen, reported in zip(networks.items(), selected, tested, strict=True):
+        found |= {f"accuracy{end}": reported.accuracy, f"selection_accuracy{end}": chosen.accuracy}
+        found |= _costs(model, pruner.input_shape, end)
     found["accuracy@mean"] = sum(found[f"accuracy{mark(target)}"] for target in targets) / len(targets)
     return found
 
@@ -167,8 +175,7 @@ def sparse_metrics(
 
 def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
     """Return the median CPU milliseconds of one image on one thread, dense, at every target and natively pruned."""
-    models = {"": pruner.model} | {pruned.end: pruned.model for pruned in pruner.each(targets)}
-    ready = {end: ready_to_time(model) for end, model in models.items()}
+    ready = {end: ready_to_time(model) for end, model in pruner.all_models(targets).items()}
     with QUIET.alone():
         timed = {end: cpu_latency(model, pruner.input_shape) for end, model in ready.items()}
     return {f"latency_ms{end}": latency.median_ms for end, latency in timed.items()}

@@ -20,7 +20,7 @@ from . import data, networks
 from .data.images import Batch, Images, Splits
 from .data.stream import TrainStream
 from .distillation import distillation_loss, mean_distillation, teacher_of
-from .evaluation import Pruner, accuracy, latencies, pruned_metrics, sparse_metrics, worth
+from .evaluation import Pruner, accuracy, latencies, pruned_metrics, sparse_metrics, worth_of_each
 from .metrics import TARGETS
 from .nuclear import Nuclear
 from .penalties import L1, GroupLasso, Penalty, proximal_step
@@ -157,23 +157,23 @@ class CompressionTask(Task):
     def metrics(self) -> Mapping[str, float]:
         values = self.secondary_values()
         self._pruner = pruner = self.pruner().keep(TARGETS)
-        dense = worth(self.model, self.splits.test)
-        chosen = dense if self.selection is self.splits.test else worth(self.model, self.selection)
+        models = list(pruner.all_models(TARGETS).values())
+        tested = worth_of_each(models, self.splits.test)
+        selected = tested if self.selection is self.splits.test else worth_of_each(models, self.selection)
+        loss = tested[0].loss
         relative = [value / start for value, start in zip(values, self.start_values, strict=True)]
         names = self.problem.objectives()
-        losses = dict(zip(names, [dense.loss, *values], strict=True))
-        logs = dict(zip(names, [dense.loss, *relative], strict=True))
+        losses = dict(zip(names, [loss, *values], strict=True))
+        logs = dict(zip(names, [loss, *relative], strict=True))
         measured = {
             **{f"loss/{name}": value for name, value in losses.items()},
             **{f"log10/{name}": _log10(value) for name, value in logs.items()},
-            f"selection_log10/{names[0]}": _log10(chosen.loss),
+            f"selection_log10/{names[0]}": _log10(selected[0].loss),
             "group_sparsity": native_group_sparsity(self.penalised),
             "parameter_sparsity": parameter_sparsity(self.parameters),
             "penalised_sparsity": parameter_sparsity(self.penalised),
             "effective_rank": (rank := effective_rank(self.penalised)),
-            "accuracy": dense.accuracy,
-            "selection_accuracy": chosen.accuracy,
-            **pruned_metrics(pruner, TARGETS, self.selection, self.splits.test),
+            **pruned_metrics(pruner, TARGETS, selected, tested),
         }
         if self.start_rank is not None:
             weights = [name for name, _ in networks.penalised(self.model)]

@@ -53,15 +53,18 @@ def test_images_move_as_a_whole() -> None:
 
 def test_evaluation_stays_on_the_device_until_its_numbers_are_read_in_one_go() -> None:
     network = model()
-    for measured in (hits(network, images()), *hits_and_losses(network, images())):
-        assert (measured.device.type, measured.shape) == ("cuda", (3,)), "a number for each batch of 256"
+    for measured, shape in (
+        (hits(network, images()), (3,)),
+        *((each, (1, 3)) for each in hits_and_losses([network], images())),
+    ):
+        assert (measured.device.type, measured.shape) == ("cuda", shape), "a number for each batch of 256"
 
 
 def test_devices_are_never_mixed_unnoticed() -> None:
     with pytest.raises(RuntimeError, match="device"):
         hits(model("cpu"), images())
     with pytest.raises(RuntimeError, match="device"):
-        hits_and_losses(model(), images("cpu"))
+        hits_and_losses([model()], images("cpu"))
     mixed = Images(images().pixels, images("cpu").labels, (1.0,) * 3, (1.0,) * 3)
     with pytest.raises(RuntimeError, match="device"):
         TrainStream(mixed, BATCH, True, torch.Generator()).next_batch()

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # tests side by side share the cores; said before torch is imported
+if "PYTEST_XDIST_WORKER" in os.environ:  # said before torch and mobench are imported
+    # Tests side by side share the cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Runs of one temporary folder stand still while one of them is timed, and who times waits for those that hang:
+    # with a folder each, tests do not wait for one another. What torch compiled stays common to all.
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"torchinductor_{os.getuid()}"))
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="mb-")
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,7 +34,23 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "results")
 
 
+LONGEST = ("tests/faults/", "tests/running/test_ray.py", "tests/slurm/", "tests/cli/test_guides.py")
+"""Where most tests wait for other processes, often for long."""
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the longest tests, so that no core waits at the end for one of them that began last."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    _skip_without_gpu(items)
+
+
+def pytest_unconfigure() -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
+
+
+def _skip_without_gpu(items: list[pytest.Item]) -> None:
     """Skip what needs a CUDA device where there is none."""
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from mobench.cli import main
+from mobench.leaderboard.site import SiteOptions, build_site
 
 OVERRIDES = ("methods=pcd", "training.steps=30", "training.lr=0.5")
 FOUR = "methods=mgda,ws,pcgrad,pcd"
@@ -41,8 +42,8 @@ def reports(folder):
 
 @pytest.fixture(scope="module")
 def site(folder):
-    """The site of all experiments."""
-    mobench("leaderboard", "build", "results=out", "out=site", cwd=folder)
+    """The site of all experiments, built in this process, which has loaded already what is needed."""
+    build_site(SiteOptions(folder / "out", folder / "site"), say=lambda line: None)
     return folder / "site"
 
 

@@ -1,12 +1,16 @@
 """The command that a site shows beside a number does repeat it, when it is pasted where the site was built."""
 
+import contextlib
 import json
 import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from mobench.leaderboard.site import SiteOptions, build_site
 
 PLUGIN = """
 from mobench import Method, real, register
@@ -56,7 +60,8 @@ def site(tmp_path_factory):
         ["run", "problem=two-wells", "methods=mine,mgda", "training.steps=4", "seeds=2", *options],
         cwd=path,
     )
-    mobench(["leaderboard", "build", "results=out", "out=site"], cwd=path)  # the plugin is not needed for that
+    with contextlib.chdir(path):  # as a user would say it: the commands have the same paths
+        build_site(SiteOptions(Path("out"), Path("site")), say=lambda line: None)  # the plugin is not needed for that
     return path
 
 

@@ -1,14 +1,11 @@
-import contextlib
-import io
 import os
 import subprocess
 import sys
 
 import pytest
 
-from mobench.cli import main
-from mobench.core import registry
 from mobench.submissions import parse_bundle
+from tests.commands import plugins_forgotten, run_here
 
 PLUGIN = '''"""Two methods of somebody's own; é and ‖g‖ are not ASCII."""
 
@@ -54,30 +51,6 @@ def run_mobench(*arguments, cwd, code=0):
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr if code == 2 else done.stdout
-
-
-def run_here(*arguments, cwd, code=0):
-    """Run a command in this process, which is faster; return what it prints."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        returned = main(arguments)
-    assert returned == code, out.getvalue() + err.getvalue()
-    return err.getvalue() if code == 2 else out.getvalue()
-
-
-@contextlib.contextmanager
-def plugins_forgotten():
-    """Forget afterwards what was registered inside."""
-    registry.methods(), registry.problems()
-    before, loaded = registry._found, set(sys.modules)
-    registry._found = {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES}
-    try:
-        yield
-    finally:
-        registry._found = before
-        for name in set(sys.modules) - loaded:
-            if name.startswith("mobench_plugin_"):
-                del sys.modules[name]
 
 
 @pytest.fixture(autouse=True)

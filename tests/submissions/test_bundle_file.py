@@ -8,7 +8,7 @@ from mobench.scoring.results_table import results_table
 from mobench.store.folder import Store
 from mobench.submissions import encode_bundle, findings, limits, parse_bundle
 from mobench.submissions.collecting import thinned
-from tests.submissions.conftest import run_here
+from tests.commands import run_here
 from tests.submissions.tampering import opened, sealed
 
 

@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from tests.submissions.conftest import run_here, run_mobench
+from tests.commands import run_here
+from tests.submissions.conftest import run_mobench
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 

@@ -15,7 +15,8 @@ from mobench.submissions.collecting import thinned
 from mobench.submissions.curves import KeptCurve, drawn_curves
 from mobench.submissions.name_conflicts import TakenNames
 from mobench.submissions.reference import checked
-from tests.submissions.conftest import run_here, run_mobench
+from tests.commands import run_here
+from tests.submissions.conftest import run_mobench
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 SUITE = ("suite=theory-descent", "profile=quick")

@@ -15,7 +15,7 @@ from mobench.submissions.agreement import differences, same_setup, seed_spread
 from mobench.submissions.collecting import plugin_files
 from mobench.submissions.rerun import draw, rerun
 from mobench.submissions.verdict import Verdict, judge, verdicts
-from tests.submissions.conftest import plugins_forgotten
+from tests.commands import plugins_forgotten
 from tests.submissions.tampering import in_order, opened, renamed, sealed
 
 

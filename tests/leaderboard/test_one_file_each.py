@@ -1,4 +1,4 @@
-"""A method and a problem from outside, one file each: run by real processes, and seen everywhere."""
+"""A method and a problem from outside, one file each: run by worker processes, and seen everywhere."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from mobench.cli import main
+from mobench.core.registry import load_plugins
+from mobench.leaderboard.site import SiteOptions, build_site
 from mobench.leaderboard.site.names import file_stem
+from tests.commands import plugins_forgotten
 from tests.leaderboard.browser import browser, watched_page
-from tests.leaderboard.conftest import mobench
 from tests.leaderboard.figure import gradients_at, read_tables
 
 __all__ = ["browser"]
@@ -125,8 +127,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text.lstrip(), encoding="utf-8")
-    mobench("run", "suite=bowls.yaml", "plugins=plugins", "jobs=2", "--quiet", cwd=folder)
-    mobench("leaderboard", "build", "plugins=plugins", cwd=folder)
+    printed(folder, "run", "suite=bowls.yaml", "jobs=2", "--quiet")
+    with contextlib.chdir(folder), plugins_forgotten():
+        load_plugins(["plugins"])
+        build_site(SiteOptions(Path("results"), Path("site")), say=lambda line: None)
     return folder
 
 

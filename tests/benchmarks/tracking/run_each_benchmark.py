@@ -1,7 +1,7 @@
 """Call every benchmark of a folder with its first and last combination of parameters; print asv's names as JSON.
 
-Nothing is measured: kernels are not warmed up, and of benchmarks of one class whose code is the same, such as
-`time_build` and `peakmem_build`, the first is called.
+Nothing is measured: kernels are not warmed up, of benchmarks of one class whose code is the same, such as
+`time_build` and `peakmem_build`, the first is called, and the site that several benchmarks build is built once.
 
 python run_each_benchmark.py BENCHMARK_DIR
 """
@@ -12,6 +12,7 @@ import importlib
 import itertools
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 from asv_runner.discovery import disc_benchmarks, update_sys_path
@@ -21,6 +22,8 @@ if __name__ == "__main__":
     update_sys_path(root)
     kernels = importlib.import_module(f"{Path(root).name}.kernels")
     kernels.WARM_CALLS = 0
+    site = importlib.import_module(f"{Path(root).name}.kernels.site")
+    site.build_site = cache(site.build_site)
     called: dict[str, list[object]] = {}
     same: dict[object, str] = {}
     for benchmark in disc_benchmarks(root):

@@ -77,35 +77,43 @@ class DoubleWell(VectorProblem):
     @staticmethod
     def _coordinates(theta: torch.Tensor, basis: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return s (B×(K−1)) and P⊥θ (B×n)."""
-        s = (basis * theta[:, None, :]).sum(-1)
-        return s, theta - (basis * s[:, :, None]).sum(1)
+        s = (basis * theta.unsqueeze(1)).sum(-1)
+        return s, theta - (basis * s.unsqueeze(2)).sum(1)
 
     @staticmethod
     def values(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
-        return DoubleWell._values(constants, *DoubleWell._coordinates(theta, constants["basis"]))
+        s, outside = DoubleWell._coordinates(theta, constants["basis"])
+        primary = ((s * s - 1.0) ** 2).sum(-1) + 0.5 * (outside * outside).sum(-1)
+        return torch.cat([primary[:, None], constants["pull"][:, None] * (s - 1.0) ** 2], dim=1)
 
     @staticmethod
     def gradients(theta: torch.Tensor, constants: Constants, iteration: int) -> torch.Tensor:
-        return DoubleWell._gradients(constants, *DoubleWell._coordinates(theta, constants["basis"]))
+        basis = constants["basis"]
+        s, outside = DoubleWell._coordinates(theta, basis)
+        primary = (basis * (4.0 * s * (s * s - 1.0))[:, :, None]).sum(1) + outside
+        secondaries = basis * (2.0 * constants["pull"][:, None] * (s - 1.0))[:, :, None]
+        return torch.cat([primary[:, None, :], secondaries], dim=1)
 
     @classmethod
     def values_and_gradients(
         cls, theta: torch.Tensor, constants: Constants, iteration: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        s, outside = cls._coordinates(theta, constants["basis"])
-        return cls._values(constants, s, outside), cls._gradients(constants, s, outside)
+        """Share the coordinates and what follows from them, and write each part where it belongs.
 
-    @staticmethod
-    def _values(constants: Constants, s: torch.Tensor, outside: torch.Tensor) -> torch.Tensor:
-        primary = ((s * s - 1.0) ** 2).sum(-1) + 0.5 * (outside * outside).sum(-1)
-        return torch.cat([primary[:, None], constants["pull"][:, None] * (s - 1.0) ** 2], dim=1)
-
-    @staticmethod
-    def _gradients(constants: Constants, s: torch.Tensor, outside: torch.Tensor) -> torch.Tensor:
-        basis = constants["basis"]
-        primary = (basis * (4.0 * s * (s * s - 1.0))[:, :, None]).sum(1) + outside
-        secondaries = basis * (2.0 * constants["pull"][:, None] * (s - 1.0))[:, :, None]
-        return torch.cat([primary[:, None, :], secondaries], dim=1)
+        On so few numbers a call takes longer than its arithmetic, and in inference mode it takes least.
+        """
+        with torch.inference_mode():
+            basis, pull = constants["basis"], constants["pull"].unsqueeze(1)
+            s, outside = cls._coordinates(theta, basis)
+            runs, secondaries, n = basis.shape
+            ahead, wells = s - 1.0, s * s - 1.0
+            values = basis.new_empty(runs, 1 + secondaries)
+            torch.add((wells * wells).sum(-1), 0.5 * (outside * outside).sum(-1), out=values.select(1, 0))
+            torch.mul(pull, ahead * ahead, out=values.narrow(1, 1, secondaries))
+            gradients = basis.new_empty(runs, 1 + secondaries, n)
+            torch.add((basis * (4.0 * s * wells).unsqueeze(2)).sum(1), outside, out=gradients.select(1, 0))
+            torch.mul(basis, (2.0 * pull * ahead).unsqueeze(2), out=gradients.narrow(1, 1, secondaries))
+        return values, gradients
 
     def metrics(self) -> tuple[Metric, ...]:
         return (

@@ -69,7 +69,9 @@ class PCGrad(Method):
 def random_orders(streams: Sequence[np.random.Generator], k: int) -> npt.NDArray[np.int64]:
     """Return, for each stream and for every i, a uniformly random order of the other objectives."""
     if k <= 2:
-        return np.array([[[1 - i] for i in range(k)] if k == 2 else [[]]] * len(streams), dtype=np.int64)
-    keys = np.array([stream.random((k, k)) for stream in streams])
-    keys[:, range(k), range(k)] = 2.0  # above every other key: i itself is sorted last, and cut off
+        return np.arange(k)[::-1].reshape(1, k, 1)[:, :, : k - 1].repeat(len(streams), axis=0)
+    keys = np.empty((len(streams), k, k))
+    for stream, own in zip(streams, keys, strict=True):
+        stream.random(out=own)
+    keys.reshape(-1, k * k)[:, :: k + 1] = 2.0  # above every other key: i itself is sorted last, and cut off
     return keys.argsort(axis=2)[:, :, :-1]

@@ -31,13 +31,18 @@ def surgery(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
     - Duplicates do not conflict. Opposites remove each other: for K = 2, d = 0 to rounding.
     """
     refuse_non_finite(gram)
-    return np.array(_on_rows(gram.tolist(), orders))
+    rows: list[list[float]] = gram.tolist()
+    return np.array(_of_two(rows) if len(rows) == 2 else _on_rows(rows, orders))
 
 
 def surgeries(grams: npt.NDArray[np.float64], orders: npt.NDArray[np.int64]) -> Matrix:
     """Return `surgery` of each of B finite Gram matrices (B×K×K, orders B×K×(K−1)), with the same bits."""
-    if grams.shape[1] <= 3:
-        return np.array([_on_rows(*each) for each in zip(grams.tolist(), orders.tolist(), strict=True)])
+    size = grams.shape[1]
+    if size == 2:
+        return np.array([_of_two(rows) for rows in grams.tolist()])
+    if size <= 3:
+        solve = _of_three if size == 3 else _on_rows
+        return np.array([solve(*each) for each in zip(grams.tolist(), orders.tolist(), strict=True)])
     from mobench.solvers import compiled_sets
 
     weights = np.empty(grams.shape[:2])
@@ -45,15 +50,31 @@ def surgeries(grams: npt.NDArray[np.float64], orders: npt.NDArray[np.int64]) -> 
     return weights
 
 
+def _of_two(rows: list[list[float]]) -> list[float]:
+    (first, cross), (_, second) = rows
+    if cross < 0.0:  # w_1 = 1 − g_1·g_2/‖g_1‖²: what g_2' adds to g_1
+        return [
+            1.0 - cross / first if first >= SMALLEST_SQUARE else 1.0,
+            1.0 - cross / second if second >= SMALLEST_SQUARE else 1.0,
+        ]
+    return [1.0, 1.0]
+
+
+def _of_three(rows: list[list[float]], orders: Sequence[Sequence[int]]) -> list[float]:
+    """Do as `_on_rows` without the products that nobody reads: of g_i' only that with the last gradient is new."""
+    weights = [1.0, 1.0, 1.0]
+    for products, (first, last) in zip(rows, orders, strict=True):
+        product, met = products[last], rows[first]
+        if products[first] < 0.0 and met[first] >= SMALLEST_SQUARE:
+            share = products[first] / met[first]
+            weights[first] -= share
+            product -= share * met[last]
+        if product < 0.0 and (square := rows[last][last]) >= SMALLEST_SQUARE:
+            weights[last] -= product / square
+    return weights
+
+
 def _on_rows(rows: list[list[float]], orders: Sequence[Sequence[int]]) -> list[float]:
-    if len(rows) == 2:
-        (first, cross), (_, second) = rows
-        if cross < 0.0:  # w_1 = 1 − g_1·g_2/‖g_1‖²: what g_2' adds to g_1
-            return [
-                1.0 - cross / first if first >= SMALLEST_SQUARE else 1.0,
-                1.0 - cross / second if second >= SMALLEST_SQUARE else 1.0,
-            ]
-        return [1.0, 1.0]
     weights = [1.0] * len(rows)
     for products, order in zip(rows, orders, strict=True):
         # `products[j]` is g_i'·g_j throughout

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,25 +73,31 @@ def _segment(gram: list[list[float]]) -> tuple[float, float]:
 
 
 def _triangle(gram: list[list[float]]) -> tuple[float, float, float]:
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        square = gram[i][i]
-        if gram[i][j] >= square and gram[i][k] >= square:
-            return _place(1.0, 0.0, i)
+    (first, ab, ac), (ba, second, bc), (ca, cb, third) = gram
+    if ab >= first and ac >= first:
+        return 1.0, 0.0, 0.0
+    if bc >= second and ba >= second:
+        return 0.0, 1.0, 0.0
+    if ca >= third and cb >= third:
+        return 0.0, 0.0, 1.0
     return _interior(gram) or _best_edge(gram)
 
 
 def _best_edge(gram: list[list[float]]) -> tuple[float, float, float]:
     """Return the edge's shortest point that violates g_k·d ≥ ‖d‖² least, k the vertex off the edge."""
-    best, least_violation = (1.0, 0.0, 0.0), math.inf
+    best, least_violation = (1.0, 0.0, 0.0), inf
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        from_i, from_j = gram[i][i] - gram[i][j], gram[j][j] - gram[i][j]
+        of_i, of_j = gram[i], gram[j]
+        square_i, square_j = of_i[i], of_j[j]
+        from_i, from_j = square_i - of_i[j], square_j - of_i[j]
         if from_i <= 0.0 or from_j <= 0.0:
             continue
-        weight_i, weight_j = from_j / (from_i + from_j), from_i / (from_i + from_j)
-        shorter = i if gram[i][i] <= gram[j][j] else j  # g_i·d = g_j·d = ‖d‖²; the shorter rounds least
-        gap = weight_i * (gram[i][shorter] - gram[i][k]) + weight_j * (gram[j][shorter] - gram[j][k])
-        length = weight_i * math.sqrt(gram[i][i]) + weight_j * math.sqrt(gram[j][j])
-        violation = gap / length / math.sqrt(gram[k][k])
+        total = from_i + from_j
+        weight_i, weight_j = from_j / total, from_i / total
+        shorter = i if square_i <= square_j else j  # g_i·d = g_j·d = ‖d‖²; the shorter rounds least
+        gap = weight_i * (of_i[shorter] - of_i[k]) + weight_j * (of_j[shorter] - of_j[k])
+        length = weight_i * sqrt(square_i) + weight_j * sqrt(square_j)
+        violation = gap / length / sqrt(gram[k][k])
         if violation < least_violation:
             best, least_violation = _place(weight_i, weight_j, i), violation
     return best
@@ -103,19 +109,21 @@ def _interior(gram: list[list[float]]) -> tuple[float, float, float] | None:
     From the shortest gradient g_s, d = g_s + β_p (g_p − g_s) + β_q (g_q − g_s) with d normal to both
     differences: a 2×2 system, solved with both differences scaled to unit length.
     """
-    s = min(range(3), key=lambda i: gram[i][i])
-    p, q = (s + 1) % 3, (s + 2) % 3
-    to_p, to_q = gram[s][s] - gram[s][p], gram[s][s] - gram[s][q]
-    norm_p = math.sqrt(max(to_p + gram[p][p] - gram[s][p], SMALLEST_SQUARE))
-    norm_q = math.sqrt(max(to_q + gram[q][q] - gram[s][q], SMALLEST_SQUARE))
-    cosine = (to_p + gram[p][q] - gram[s][q]) / norm_p / norm_q
+    squares = gram[0][0], gram[1][1], gram[2][2]
+    s = squares.index(min(squares))
+    p, q = (1, 2, 0)[s], (2, 0, 1)[s]
+    square, along_p, along_q = gram[s][s], gram[s][p], gram[s][q]
+    to_p, to_q = square - along_p, square - along_q
+    norm_p = sqrt(max(to_p + squares[p] - along_p, SMALLEST_SQUARE))
+    norm_q = sqrt(max(to_q + squares[q] - along_q, SMALLEST_SQUARE))
+    cosine = (to_p + gram[p][q] - along_q) / norm_p / norm_q
     squared_sine = (1.0 - cosine) * (1.0 + cosine)
     if squared_sine <= RESOLUTION:
         return None
     to_p, to_q = to_p / norm_p, to_q / norm_q
     # back-substitution, not Cramer's rule twice: then the errors of both weights cancel in d
-    along_q = (to_q - cosine * to_p) / squared_sine
-    weight_p, weight_q = (to_p - cosine * along_q) / norm_p, along_q / norm_q
+    of_q = (to_q - cosine * to_p) / squared_sine
+    weight_p, weight_q = (to_p - cosine * of_q) / norm_p, of_q / norm_q
     weight_s = 1.0 - weight_p - weight_q
     if weight_p < 0.0 or weight_q < 0.0 or weight_s < 0.0:
         return None

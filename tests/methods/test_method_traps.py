@@ -52,6 +52,16 @@ def test_pcgrad_orders_are_shuffled_per_objective_and_skip_itself() -> None:
     assert len(ranks) > 25, "the orders of two objectives are drawn independently"
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_pcgrad_orders_are_those_of_k_times_k_numbers_of_each_stream(k: int) -> None:
+    streams, again = ([np.random.default_rng(seed) for seed in range(3)] for _ in range(2))
+    for orders, stream in zip(random_orders(streams, k), again, strict=True):
+        keys = stream.random((k, k)) if k > 2 else np.zeros((k, k))
+        expected = [sorted((j for j in range(k) if j != i), key=keys[i].__getitem__) for i in range(k)]
+        assert orders.tolist() == expected
+    assert [stream.random() for stream in streams] == [stream.random() for stream in again], "nothing else is drawn"
+
+
 def test_famo_gamma_reaches_the_update_of_its_logits() -> None:
     def weights_after(gamma: float) -> tuple[float, float]:
         method = started("famo", 2, gamma=gamma)

@@ -183,6 +183,7 @@ def test_surgeries_of_many_have_the_bits_of_each(k):
     rng = np.random.default_rng(k)
     rows = rng.normal(size=(40, k, 3))
     rows[3, 0] = 0.0
+    rows[4:8, 1:] = -rows[4:8, :1]  # all conflict with the first
     grams, orders = rows @ rows.transpose(0, 2, 1), random_orders([np.random.default_rng(i) for i in range(40)], k)
     alone = [surgery(*each).tolist() for each in zip(grams, orders.tolist(), strict=True)]
     assert surgeries(grams, orders).tolist() == alone

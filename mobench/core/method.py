@@ -96,10 +96,11 @@ class Step:
         thresholds: Vector | None = None,
         gram: Matrix | None = None,
     ) -> None:
-        """Make a step; a `gram` that is given is finite, read-only, and read by nobody else."""
-        seen = losses.copy()  # a view could be made writable again, and others read the original
-        seen.setflags(write=False)
-        self.losses = seen
+        """Make a step; with a `gram`, which is finite, both it and the losses are read-only and read by nobody else."""
+        if gram is None:
+            losses = losses.copy()  # a view could be made writable again, and others read the original
+            losses.setflags(write=False)
+        self.losses = losses
         """The K objective values (float64, read-only), the primary first."""
         self.lower_bounds = np.full(len(losses), -np.inf) if lower_bounds is None else lower_bounds
         """A lower bound of each objective, `-inf` where none is known."""

@@ -34,11 +34,11 @@ from mobench.training.make_workload import make_workload
 from mobench.training.member import Member
 from mobench.training.optimizer import Training, bare_step
 from mobench.training.sampled_rows import sampled_rows
-from mobench.training.secondary_progress import secondary_progress
+from mobench.training.secondary_progress import ProgressSums
 from mobench.training.step import take_steps
 from mobench.training.step_reports import REPORT_SECONDS, tell
 from mobench.training.stopping import Stopped, ran_out_of_memory, stop_requested
-from mobench.training.workload import Indices, Stack
+from mobench.training.workload import Indices
 
 Asked = tuple[list[Member], Indices]
 """Members whose methods answer together, and where they stand in the group."""
@@ -66,8 +66,8 @@ class Group:
         self.total = self.training.total_steps(self.workload.steps_per_epoch)
         self.iteration = 0
         self.seconds = 0.0
-        self.progress = np.zeros(len(specs))
-        self.progress_steps = 0
+        self.progress = ProgressSums(self.workload.size, self.workload.k)
+        """How much each step advances the secondary objectives to first order."""
         self.backward_passes_before = [0] * len(specs)
         """What was done before this process took the run over."""
         self.may_leave = False
@@ -77,6 +77,8 @@ class Group:
         self.sorted_by_class: list[Member] = []
         self.classes: dict[type[Method], Asked] = {}
         """Of those members, the ones that are asked together."""
+        self.finite_grams = False
+        """Whether all Gram matrices of this iteration were seen to be finite."""
         self.take_step = bare_step(self.optimizer)
 
     @property
@@ -151,6 +153,7 @@ class Group:
     def step(self, alive: list[Member], sample: bool) -> None:
         """Let every method choose its update; all of them are in `.grad` afterwards."""
         workload, iteration = self.workload, self.iteration
+        self.finite_grams = False
         losses = workload.begin(iteration)
         finite = bool(np.isfinite(losses).all())
         weights = np.zeros((workload.size, workload.k))
@@ -161,7 +164,7 @@ class Group:
         for member in alive:
             if member.kind in together:
                 continue
-            step = self.step_of(member, losses)
+            step = self.step_of(member, losses[member.index])
             try:
                 if not finite:
                     self.refuse_non_finite_losses(step)
@@ -178,17 +181,17 @@ class Group:
             self.sample(taken, losses, weights)
         grams = workload.grams()
         if grams is not None:
-            self.track_progress(grams, weights)
+            self.progress.add(grams[: workload.size], weights)
         workload.end()
         if grams is None:
             refuse_non_finite(workload.parameters)
-        elif not np.isfinite(grams).all():
+        elif not self.finite_grams and not np.isfinite(grams).all():
             self.fail_non_finite_gradients()
 
-    def step_of(self, member: Member, losses: Matrix, gram: Matrix | None = None) -> Step:
+    def step_of(self, member: Member, losses: Vector, gram: Matrix | None = None) -> Step:
         """Return what a member's method may read at this iteration."""
-        seen, bounds, limits = losses[member.index], member.lower_bounds, member.thresholds
-        return Step(seen, member.gradients, bounds, self.iteration, self.total, member.held_out, limits, gram)
+        bounds, limits = member.lower_bounds, member.thresholds
+        return Step(losses, member.gradients, bounds, self.iteration, self.total, member.held_out, limits, gram)
 
     def asked_together(self, alive: list[Member]) -> dict[type[Method], Asked]:
         """Return the members whose methods answer together, by class: several, whose Gram matrices are all finite."""
@@ -196,7 +199,8 @@ class Group:
             self.sorted_by_class, self.classes = alive, _answering_together(alive)
         if not self.classes or (grams := self.workload.grams()) is None:
             return {}
-        if np.isfinite(grams).all():
+        self.finite_grams = bool(np.isfinite(grams).all())
+        if self.finite_grams:
             return self.classes
         return {kind: asked for kind, asked in self.classes.items() if np.isfinite(grams[asked[1]]).all()}
 
@@ -206,9 +210,10 @@ class Group:
         """Let methods of one class choose together; return those that took the step, whose weights are written."""
         grams = self.workload.grams()
         assert grams is not None
-        own = grams[indices]  # a copy: others read the original
+        seen, own = losses[indices], grams[indices]  # copies: others read the originals
+        seen.setflags(write=False)
         own.setflags(write=False)
-        steps = [self.step_of(member, losses, gram) for member, gram in zip(members, own, strict=True)]
+        steps = [self.step_of(*each) for each in zip(members, seen, own, strict=True)]
         try:
             answers, seconds = take_steps([member.method for member in members], steps)
         except Exception as error:
@@ -268,11 +273,6 @@ class Group:
                     row[name] = value
             member.history.add(row)
 
-    def track_progress(self, grams: Stack, weights: Matrix) -> None:
-        """Accumulate how much each step advances the secondary objectives to first order."""
-        self.progress += secondary_progress(grams[: self.workload.size], weights)
-        self.progress_steps += 1
-
     def observe(self, alive: list[Member]) -> None:
         """Show the losses after the update to the methods that want to see them."""
         observing = [member for member in alive if member.observes and member.error is None]
@@ -309,8 +309,8 @@ class Group:
                 if ran_out_of_memory(error):
                     raise
                 member.fail(error, self.iteration)
-        if self.progress_steps and not member.by_direction:
-            metrics["secondary_progress"] = float(self.progress[member.index]) / self.progress_steps
+        if self.progress.steps and not member.by_direction:
+            metrics["secondary_progress"] = float(self.progress.sums()[member.index]) / self.progress.steps
         steps = max(1, member.steps)
         own = sum(other.method_seconds for other in self.members)
         taken = max(1, sum(other.steps for other in self.staying))
@@ -344,8 +344,8 @@ class Group:
             "ids": [member.spec.id for member in self.members],
             "iteration": self.iteration,
             "seconds": self.seconds,
-            "progress": self.progress,
-            "progress_steps": self.progress_steps,
+            "progress": self.progress.sums(),
+            "progress_steps": self.progress.steps,
             "backward_passes": [self.backward_passes(member.index) for member in self.members],
             "parameters": [parameter.detach() for parameter in self.workload.parameters],
             "optimizer": self.optimizer.state_dict(),
@@ -360,8 +360,8 @@ class Group:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        for name in ("iteration", "seconds", "progress", "progress_steps"):
-            setattr(self, name, state[name])
+        self.iteration, self.seconds = state["iteration"], state["seconds"]
+        self.progress.restore(state["progress"], state["progress_steps"])
         self.backward_passes_before = list(state["backward_passes"])
         with torch.no_grad():
             for parameter, stored in zip(self.workload.parameters, state["parameters"], strict=True):

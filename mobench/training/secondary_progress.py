@@ -17,6 +17,9 @@ Array = npt.NDArray[np.float64]
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
+MOST_NUMBERS = 1 << 13
+"""About how many numbers of Gram matrices `ProgressSums` keeps: few enough to stay in a core's cache."""
+
 
 def secondary_cosines(gram: Array, weights: Array) -> Array:
     """Return cos_j of the secondaries j = 2…K, for `gram` (…, K, K) and `weights` (…, K): shape (…, K−1).
@@ -44,3 +47,43 @@ def secondary_progress(gram: Array, weights: Array) -> Array:
     """
     worst: Array = secondary_cosines(gram, weights).min(axis=-1, initial=1.0)
     return worst
+
+
+class ProgressSums:
+    """Sums of `secondary_progress` over the steps of B runs.
+
+    Steps are kept until there are enough of them, and then evaluated in one call. Every number has the bits of a call
+    for its step alone, and the sums are taken step by step.
+    """
+
+    def __init__(self, runs: int, k: int) -> None:
+        self.steps = 0
+        """How many steps were added."""
+        self._sums = np.zeros(runs)
+        at_once = max(1, MOST_NUMBERS // (runs * k * k))
+        self._grams = np.empty((at_once, runs, k, k))
+        self._weights = np.empty((at_once, runs, k))
+        self._waiting = 0
+
+    def add(self, grams: Array, weights: Array) -> None:
+        """Add a step of all runs (B×K×K and B×K); both are copied."""
+        self._grams[self._waiting] = grams
+        self._weights[self._waiting] = weights
+        self._waiting += 1
+        self.steps += 1
+        if self._waiting == len(self._grams):
+            self._evaluate()
+
+    def sums(self) -> Array:
+        """Return the B sums over all steps so far."""
+        self._evaluate()
+        return self._sums
+
+    def restore(self, sums: Array, steps: int) -> None:
+        """Go on from the sums of so many steps."""
+        self._sums, self.steps, self._waiting = sums, steps, 0
+
+    def _evaluate(self) -> None:
+        for progress in secondary_progress(self._grams[: self._waiting], self._weights[: self._waiting]):
+            self._sums += progress
+        self._waiting = 0

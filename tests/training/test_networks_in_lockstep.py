@@ -95,7 +95,7 @@ def assert_same(one: Group, number: int, other: Group, place: int) -> None:
     assert (member.error, member.failed_at) == (again.error, again.failed_at)
     assert member.history.columns == again.history.columns
     assert member.means.summary() == again.means.summary()
-    assert one.progress[number] == other.progress[place]
+    assert one.progress.sums()[number] == other.progress.sums()[place]
     assert one.backward_passes(number) == other.backward_passes(place)
     tensors = other.workload.artifact(place)
     assert all(torch.equal(tensor, tensors[name]) for name, tensor in one.workload.artifact(number).items())

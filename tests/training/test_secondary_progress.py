@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobench.training.secondary_progress import secondary_cosines, secondary_progress
+from mobench.training.secondary_progress import MOST_NUMBERS, ProgressSums, secondary_cosines, secondary_progress
 
 
 def gram_of(gradients: np.ndarray) -> np.ndarray:
@@ -88,3 +88,23 @@ def test_nan_stays_in_its_row(recwarn):
     assert np.isnan(found[1])
     assert found[[0, 2]].tolist() == clean[[0, 2]].tolist()
     assert not recwarn.list
+
+
+@pytest.mark.parametrize(("runs", "k"), [(1, 1), (1, 2), (10, 3), (3, 7), (17, 4), (200, 9)])
+def test_sums_over_steps_have_the_bits_of_one_step_after_the_other(runs, k):
+    generator = np.random.default_rng(3)
+    at_once = max(1, MOST_NUMBERS // (runs * k * k))
+    sums, resumed, expected = ProgressSums(runs, k), ProgressSums(runs, k), np.zeros(runs)
+    steps = min(2 * at_once + 1, 300)
+    for step in range(steps):
+        grams = gram_of(generator.standard_normal((runs, k, 5)) * 10.0 ** generator.uniform(-9, 9, (runs, k, 1)))
+        weights = generator.standard_normal((runs, k))
+        weights[step % runs] = 0.0
+        expected += secondary_progress(grams, weights)
+        (sums if step <= steps // 2 else resumed).add(grams, weights)
+        if step == steps // 2:
+            assert sums.sums().tolist() == expected.tolist()
+            resumed.restore(sums.sums(), sums.steps)
+        grams.fill(np.nan)  # what was added is a copy
+    assert resumed.sums().tolist() == expected.tolist()
+    assert resumed.steps == steps

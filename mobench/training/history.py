@@ -10,6 +10,7 @@ import numpy as np
 SAMPLES = 64
 """About how many points of a run's curves are kept."""
 
+_PLAIN = frozenset({list, int, float})
 _SCALARS = frozenset({bool, int, float, np.bool_, np.int64, np.float64})
 
 
@@ -59,9 +60,13 @@ class History:
         for name, value in row.items():
             if (column := columns.get(name)) is None:
                 column = columns[name] = [None] * self.length
-            column.append(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
+            column.append(value if type(value) in _PLAIN else _plain(value))
         self.length += 1
         if len(row) < len(columns):
             for column in columns.values():
                 if len(column) < self.length:
                     column.append(None)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -86,6 +86,8 @@ class Training(Configurable):
             arguments = {"momentum": self.momentum, **arguments}
         if fused and self.optimizer in FUSED:
             arguments["fused"] = True
+        elif self.optimizer in USED and all(parameter.device.type == "cpu" for parameter in parameters):
+            arguments.setdefault("foreach", False)  # what torch decides on a CPU, anew at every step
         return build_optimizer(self.optimizer, parameters, lr=self.lr, weight_decay=self.weight_decay, **arguments)
 
     def total_steps(self, steps_per_epoch: int) -> int:

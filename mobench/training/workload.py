@@ -144,6 +144,8 @@ class VectorWorkload(Workload):
         self.constants: Constants = {name: torch.stack([each[i][name] for i in padded]) for name in each[0]}
         self.theta = torch.stack([starts[i] for i in padded]).requires_grad_()
         self.theta.grad = torch.zeros_like(self.theta)
+        self._update = self.theta.grad.numpy()
+        self._drawn = self.theta.shape[1] <= 3
         self.parameters = [self.theta]
         self.weights = np.zeros((len(padded), self.k))
         """What the members chose in this iteration; zero for those that did not take the step."""
@@ -189,11 +191,9 @@ class VectorWorkload(Workload):
 
     def end(self) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            combined = (self.weights[:, None, :] @ self.rows())[:, 0]
+            np.matmul(self.weights[:, None, :], self.rows(), out=self._update[:, None, :])
         for member, direction in self.directions.items():
-            combined[member] = direction.numpy()
-        assert self.theta.grad is not None
-        self.theta.grad.copy_(torch.from_numpy(combined))
+            self._update[member] = direction.numpy()
 
     def after_update(self, lr: float, proximal: Sequence[float | None]) -> None:
         with torch.no_grad():
@@ -221,7 +221,7 @@ class VectorWorkload(Workload):
         return self._final
 
     def point(self, member: int) -> list[float] | None:
-        return self.theta[member].tolist() if self.theta.shape[1] <= 3 else None
+        return self.theta[member].tolist() if self._drawn else None
 
 
 class _Row:

@@ -38,6 +38,7 @@ CONFIG = {
     "benchmark_dir": "layers",
     "results_dir": "results",
     "html_dir": "html",
+    "launch_method": "forkserver",
 }
 COMMITS = 3
 

@@ -14,6 +14,8 @@ from mobench.solvers.scaling import SMALLEST_SQUARE, refuse_non_finite
 if TYPE_CHECKING:
     from mobench.core.method import Matrix, Vector
 
+    Orders = Sequence[Sequence[Sequence[int]]]
+
 MOST_AGREEMENT = 1.0 - 1e-12
 """The largest cosine that GradVac aims at."""
 
@@ -35,14 +37,15 @@ def surgery(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
     return np.array(_of_two(rows) if len(rows) == 2 else _on_rows(rows, orders))
 
 
-def surgeries(grams: npt.NDArray[np.float64], orders: npt.NDArray[np.int64]) -> Matrix:
+def surgeries(grams: npt.NDArray[np.float64], orders: npt.NDArray[np.int64] | Orders) -> Matrix:
     """Return `surgery` of each of B finite Gram matrices (B×K×K, orders B×K×(K−1)), with the same bits."""
     size = grams.shape[1]
     if size == 2:
         return np.array([_of_two(rows) for rows in grams.tolist()])
     if size <= 3:
+        listed = orders.tolist() if isinstance(orders, np.ndarray) else orders
         solve = _of_three if size == 3 else _on_rows
-        return np.array([solve(*each) for each in zip(grams.tolist(), orders.tolist(), strict=True)])
+        return np.array([solve(*each) for each in zip(grams.tolist(), listed, strict=True)])
     from mobench.solvers import compiled_sets
 
     weights = np.empty(grams.shape[:2])

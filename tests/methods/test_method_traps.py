@@ -7,7 +7,7 @@ import pytest
 
 from mobench.core.method import checked_weights
 from mobench.core.registry import find_method, methods
-from mobench.methods.pcgrad import random_orders
+from mobench.methods.pcgrad import orders_of_three, random_orders
 from tests.methods.method_steps import direction_of, started, step_of, weights_of
 
 ONE_OBJECTIVE = {"pcd": 1.0, "ws": 1.0, "mgda": 1.0, "pcgrad": 1.0, "cagrad": 1.4, "famo": 1.0, "auxinash": 1 / 5}
@@ -60,6 +60,12 @@ def test_pcgrad_orders_are_those_of_k_times_k_numbers_of_each_stream(k: int) -> 
         expected = [sorted((j for j in range(k) if j != i), key=keys[i].__getitem__) for i in range(k)]
         assert orders.tolist() == expected
     assert [stream.random() for stream in streams] == [stream.random() for stream in again], "nothing else is drawn"
+
+
+def test_pcgrad_draws_the_same_orders_of_three_as_lists() -> None:
+    streams, again = ([np.random.default_rng(seed) for seed in range(20)] for _ in range(2))
+    for _ in range(10):
+        assert np.array(orders_of_three(streams)).tolist() == random_orders(again, 3).tolist()
 
 
 def test_famo_gamma_reaches_the_update_of_its_logits() -> None:

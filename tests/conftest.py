@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import sys
@@ -13,7 +14,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # said before torch and mobench are imp
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # Runs of one temporary folder stand still while one of them is timed, and who times waits for those that hang:
     # with a folder each, tests do not wait for one another. What torch compiled stays common to all.
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"torchinductor_{os.getuid()}"))
+    os.environ.setdefault(
+        "TORCHINDUCTOR_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"torchinductor_{getpass.getuser()}")
+    )
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="mb-")
 
 import pytest
@@ -34,15 +37,35 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "results")
 
 
-LONGEST = ("tests/faults/", "tests/running/test_ray.py", "tests/slurm/", "tests/cli/test_guides.py")
-"""Where most tests wait for other processes, often for long."""
+BEGIN_WITH = (
+    ("tests/faults/",),
+    ("tests/running/", "tests/slurm/", "tests/cli/"),
+    ("tests/leaderboard/", "tests/benchmarks/"),
+)
+"""Where single tests take long, for a worker each."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the longest tests, so that no core waits at the end for one of them that began last."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    """Let workers begin with the longest tests, so that none of these begins last, while the other cores wait."""
+    items[:] = _longest_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)))
     _skip_without_gpu(items)
+
+
+def _longest_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return all tests in an order whose equal parts, one for each worker, begin with the longest."""
+    if workers == 1:
+        return items
+    longest = [[item for item in items if item.nodeid.startswith(places)] for places in BEGIN_WITH]
+    others = [item for item in items if not any(item.nodeid.startswith(places) for places in BEGIN_WITH)]
+    ordered: list[pytest.Item] = []
+    for worker in range(workers):
+        share = (len(items) - len(ordered)) // (workers - worker)
+        first = [item for part in longest[worker::workers] for item in part]
+        room = max(0, share - len(first))
+        ordered += first + others[:room]
+        others = others[room:]
+    return ordered + others
 
 
 def pytest_unconfigure() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import psutil
 
 from mobench.store.folder import Store
+from tests.commands import run_here
 from tests.faults.processes import leftovers, living, marked, mobench, wait_until, workers
 
 LONGEST_WAIT = 0.5
@@ -56,8 +57,7 @@ class Killer:
         self.kills = {"driver": 0, "worker": 0, "fork server": 0, "driver and fork server": 0}
 
     def run(self, suite: str, results: str, kills: int) -> None:
-        """Run a suite to its end; the first `kills` times something is killed."""
-        (self.folder / "digits.yaml").write_text(DIGITS)
+        """Run a suite to its end, but kill something so many times before."""
         left = kills
         while True:
             driver = self.start(suite, results)
@@ -130,8 +130,9 @@ def leftover_files(root: Path) -> list[Path]:
 
 def check(folder: Path, suite: str, kills: int, seed: int) -> dict[str, int]:
     """Compare a run with kills with one without; return how often what was killed."""
+    (folder / "digits.yaml").write_text(DIGITS)
+    run_here("run", *SUITES[suite], f"results={suite}-whole", "jobs=2", "--quiet", cwd=folder)
     killer = Killer(folder, seed)
-    killer.run(suite, f"{suite}-whole", 0)
     killer.run(suite, f"{suite}-killed", kills)
     whole, killed = compared(folder / f"{suite}-whole"), compared(folder / f"{suite}-killed")
     assert whole and killed == whole, "the results differ from those of an undisturbed run"

@@ -41,7 +41,7 @@ class Measure:
 
 
 def measures_of(results: SuiteResults) -> list[Measure]:
-    """Return what the suite's table shows, the most important first: what it selects, its front, its metrics."""
+    """Return what the suite's table shows: first what it is ranked by, then what it selects, then its metrics."""
     table = results.table
     chosen = [
         Measure(
@@ -57,12 +57,12 @@ def measures_of(results: SuiteResults) -> list[Measure]:
         for row in results.selected_rows
         if row.criterion.metrics <= set(table.columns) and not row.criterion.against
     ]
-    front = _fronts(results)
+    ranking, beside = (fronts := _fronts(results))[:1], fronts[1:]
     shown = {measure.metric for measure in chosen}
     plain = [
         _plain(results.metrics[metric]) for metric in results.suite.metrics if metric not in shown and metric in table
     ]
-    return chosen + front + plain if chosen else plain + front
+    return ranking + chosen + beside + plain if chosen else ranking + plain + beside
 
 
 def _fronts(results: SuiteResults) -> list[Measure]:

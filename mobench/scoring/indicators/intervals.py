@@ -24,6 +24,8 @@ ONE_THREAD = 100_000
 """The largest number of products that are computed at a time."""
 LEVEL = 0.95
 """The nominal coverage of the interval."""
+FEW = 7
+"""Of so many seeds there are far fewer different bootstrap samples than are drawn."""
 KEPT = 32_768
 """How many intervals are kept: a site shows most numbers on several pages."""
 
@@ -65,15 +67,37 @@ def _interval(sorted_bytes: bytes) -> Interval:
     if sample[0] == sample[-1]:
         constant = float(sample[0])
         return Interval(constant, 0.0, constant, constant, n)
-    tail = (1.0 - LEVEL) / 2.0
     with np.errstate(over="ignore", invalid="ignore"):
         # Rounding can push a mean of nearly equal values out of their range; clipping brings it back.
         mean = float(np.clip(sample.mean(), sample[0], sample[-1]))
         sd = float(sample.std(ddof=1))
-        low, high = np.clip(np.quantile(resampled_means(sample), [tail, 1.0 - tail]), sample[0], sample[-1]).tolist()
+        low, high = np.clip(resampled_quantiles(sample), sample[0], sample[-1]).tolist()
     if not np.isfinite([mean, sd, low, high]).all():
         raise NonFiniteError(f"the values {sample.tolist()} are too large for a finite mean and deviation")
     return Interval(mean, sd, min(low, mean), max(high, mean), n)
+
+
+def resampled_quantiles(sample: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the quantiles of the resampled means between which the level lies.
+
+    Of few seeds the mean of each different sample is taken once, and counted as often as it was drawn. The bits are
+    the same.
+    """
+    tail = (1.0 - LEVEL) / 2.0
+    levels = np.array([tail, 1.0 - tail])
+    if len(sample) > FEW:
+        quantiles: npt.NDArray[np.float64] = np.quantile(resampled_means(sample), levels)
+        return quantiles
+    weights, counts = _different_samples(len(sample))
+    means = weights @ sample
+    order = np.argsort(means)
+    places = levels * (RESAMPLES - 1)
+    below = np.floor(places)
+    found = np.searchsorted(np.cumsum(counts[order]), np.concatenate([below, below + 1.0]), side="right")
+    first, second = means[order[found]].reshape(2, -1)
+    part, gap = places - below, second - first
+    between: npt.NDArray[np.float64] = np.where(part < 0.5, first + gap * part, second - gap * (1.0 - part))
+    return between
 
 
 def resampled_means(sample: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -95,3 +119,10 @@ def _resampling(n: int) -> npt.NDArray[np.float64]:
     weights: npt.NDArray[np.float64] = counts / n
     weights.flags.writeable = False
     return weights
+
+
+@lru_cache(maxsize=FEW)
+def _different_samples(n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return the rows of `_resampling` that differ, and how often each is there."""
+    weights, counts = np.unique(_resampling(n), axis=0, return_counts=True)
+    return weights, counts

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobench.errors import NonFiniteError, UserError
-from mobench.scoring.indicators.intervals import RESAMPLES, Interval, interval, resampled_means
+from mobench.scoring.indicators.intervals import RESAMPLES, Interval, interval, resampled_means, resampled_quantiles
 
 samples = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12)
 
@@ -95,3 +95,15 @@ def test_means_taken_in_pieces_are_those_of_the_whole_product(n):
     assert means.shape == (RESAMPLES,)
     weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=RESAMPLES) / n
     np.testing.assert_allclose(means, weights @ sample, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 7, 8])
+@pytest.mark.parametrize("equal", [False, True])
+def test_quantiles_of_few_seeds_are_those_of_all_samples_to_the_last_bit(n, equal):
+    generator = np.random.default_rng(n)
+    for scale in (1e-6, 1.0, 1e9):
+        drawn = generator.integers(0, 3, size=n).astype(float) if equal else generator.normal(size=n)
+        sample = np.sort(scale * drawn)
+        tail = (1.0 - 0.95) / 2.0
+        expected = np.quantile(resampled_means(sample), [tail, 1.0 - tail])
+        assert resampled_quantiles(sample).tolist() == expected.tolist()

@@ -114,7 +114,7 @@ def _rows(entry: Number, firsts: Mapping[str, Mapping[Any, Any]]) -> list[Mappin
 
 def _labels(firsts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Name every configuration by the settings in which the sweep's configurations differ."""
-    varied = swept_settings(firsts)
+    varied = swept_settings(firsts.values())
     found = {}
     for name, row in firsts.items():
         parts = [f"{setting.removeprefix('method.')}={spelled_setting(row[setting])}" for setting in varied]

@@ -13,7 +13,7 @@ import pandas as pd
 from mobench.reporting.sheet import spelled_number
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.published import PublishedValue, load_published
-from mobench.scoring.selection import SelectedRow, best_and_tied, selected_frame
+from mobench.scoring.selection import SelectedRow, Sweeps, best_and_tied, selected_frame
 from mobench.scoring.suite_results import SuiteResults
 
 from .measures import Measure, measures_of
@@ -88,9 +88,11 @@ def suite_numbers(results: SuiteResults) -> SuiteNumbers:
     instances = dict(zip(first["instance"], first["instance_label"], strict=True))
     measures = measures_of(results)
     published = load_published(results.suite.published_tables)
+    ranked = table[~table["contender"].isin(results.unranked)] if results.unranked else table
+    sweeps = results.sweeps if ranked is table else Sweeps(ranked, "contender")
     entries: dict[tuple[int, str, str], Number] = {}
     for position, measure in enumerate(measures):
-        for (instance, contender), entry in _entries(measure, results, published).items():
+        for (instance, contender), entry in _entries(measure, results, sweeps, published).items():
             entries[position, instance, contender] = entry
     kept = [
         position
@@ -118,13 +120,14 @@ def spelled(entry: Number, measure: Measure) -> tuple[str, str]:
     return text, "" if ends == [text, text] else f"[{ends[0]}, {ends[1]}]"
 
 
-def _entries(measure: Measure, results: SuiteResults, published: Sequence[PublishedValue]) -> dict[Key, Number]:
+def _entries(
+    measure: Measure, results: SuiteResults, ranked_sweeps: Sweeps, published: Sequence[PublishedValue]
+) -> dict[Key, Number]:
     if measure.criterion is not None:
-        found = _chosen(measure, results.table, published)
+        found = _chosen(measure, results.sweeps, published)
         if not results.unranked:
             return found
-        table = results.table[~results.table["contender"].isin(results.unranked)]
-        best_ones = {key for key, entry in _chosen(measure, table, published).items() if entry.best}
+        best_ones = {key for key, entry in _chosen(measure, ranked_sweeps, published).items() if entry.best}
         return {key: replace(entry, best=key in best_ones) for key, entry in found.items()}
     found = {}
     for instance, members in results.table.groupby("instance", sort=False):
@@ -141,10 +144,11 @@ def _entries(measure: Measure, results: SuiteResults, published: Sequence[Publis
     return found
 
 
-def _chosen(measure: Measure, table: pd.DataFrame, published: Sequence[PublishedValue]) -> dict[Key, Number]:
+def _chosen(measure: Measure, sweeps: Sweeps, published: Sequence[PublishedValue]) -> dict[Key, Number]:
     assert measure.criterion is not None
     row = SelectedRow(measure.label, measure.criterion, measure.unit, measure.decimals)
-    frame = selected_frame([row], table, published)
+    table = sweeps.table
+    frame = selected_frame([row], table, published, sweeps)
     done = table[table["status"] == "done"]
     values: dict[str, dict[int, float]] = {}
     for configuration, seed, value in zip(done["configuration"], done["seed"], done[measure.metric], strict=True):

@@ -25,7 +25,7 @@ import pandas as pd
 
 from mobench.core.metric import Direction
 from mobench.scoring.hypervolumes import BySeed
-from mobench.scoring.selection import Criterion, choose, selection_columns
+from mobench.scoring.selection import Criterion, Sweeps, selection_columns
 
 if TYPE_CHECKING:
     from mobench.scoring.suite_results import SuiteResults
@@ -70,13 +70,14 @@ def contests(results: SuiteResults) -> list[Contest]:
         if headline is None:
             continue
         metric, best, criterion = headline
-        read = members.loc[members["seed"].isin(seeds), selection_columns(members, criterion, "contender")]
+        read = members.loc[members["seed"].isin(seeds), selection_columns(members, criterion, "instance", "contender")]
         groups = {str(name): part for name, part in read.groupby("contender")}
         values: dict[str, Mapping[int, float]]
         if criterion is None:
             values = {name: _reached(results.volumes[str(instance)][name], part) for name, part in groups.items()}
         else:
-            values = {name: choose(part, criterion, pd.Series(seeds)).values for name, part in groups.items()}
+            chosen = Sweeps(read, "contender").chosen(criterion).get(str(instance), {})
+            values = {name: found.values for name, found in chosen.items()}
         numbers = {name: [_rounded(values.get(name, {}).get(seed, math.nan)) for seed in seeds] for name in names}
         first = members.iloc[0]
         found.append(

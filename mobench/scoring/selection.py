@@ -16,9 +16,9 @@ data) of that configuration is reported. With `select` = `value` this is selecti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -60,9 +60,11 @@ class Criterion:
         return {self.value, self.select} | ({self.against_value} if self.against else set())
 
     def candidates(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the runs that may be chosen: all, or those at the settings that are fixed for their method."""
-        if not self.fixed:
-            return runs
+        """Return the runs that may be chosen."""
+        return runs[self.is_candidate(runs)] if self.fixed else runs
+
+    def is_candidate(self, runs: pd.DataFrame) -> npt.NDArray[np.bool_]:
+        """Say of every run whether it may be chosen: all, or those at the settings that are fixed for their method."""
         kept = pd.Series(True, index=runs.index)
         for method, settings in self.fixed.items():
             matches = runs["method"] == method
@@ -70,7 +72,7 @@ class Criterion:
                 column = f"method.{setting}"
                 matches &= runs[column] == value if column in runs else False
             kept &= matches | (runs["method"] != method)
-        return runs[kept]
+        return kept.to_numpy(dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,123 @@ class Selected:
     """How many of the instance's seeds the chosen configuration lacks."""
 
 
+class Sweeps:
+    """The runs of each method (or another column `by`) on each problem instance, to choose from by several criteria.
+
+    What criteria have in common is read of the table once. The table may not be changed meanwhile.
+    """
+
+    def __init__(self, table: pd.DataFrame, by: str = "method") -> None:
+        self.table = table
+        self._by = by
+        self._places: dict[str, dict[str, list[int]]] = {}
+        for place, (instance, name) in enumerate(zip(table["instance"], table[by], strict=True)):
+            self._places.setdefault(instance, {}).setdefault(name, []).append(place)
+        self._configurations = [str(name) for name in table["configuration"]]
+        self._seeds = [int(seed) for seed in table["seed"]]
+        self._done: npt.NDArray[np.bool_] = (table["status"] == "done").to_numpy(dtype=np.bool_)
+        self._columns: dict[str, npt.NDArray[np.float64]] = {}
+
+    def selected(self, criterion: Criterion) -> pd.DataFrame:
+        """Return one row per problem instance and method, see `selected_configurations`."""
+        rows: list[dict[str, Any]] = []
+        for instance, chosen in self.chosen(criterion).items():
+            whole = {name: found.values for name, found in chosen.items() if not found.missing}
+            marked = best_and_tied(whole, criterion.best)
+            for name, found in chosen.items():
+                rows.append({"instance": instance, self._by: name, **_columns(found), "best": name in marked})
+        return pd.DataFrame(rows)
+
+    def chosen(self, criterion: Criterion) -> dict[str, dict[str, Selected]]:
+        """Return what is chosen, by problem instance and method; instances without the metrics are left out."""
+        self._check(criterion)
+        usable, candidate = self._usable(criterion), criterion.is_candidate(self.table)
+        found = {}
+        for instance, sweeps in self._places.items():
+            members = [place for places in sweeps.values() for place in places]
+            if self._done[members].any() and not usable[members].any():
+                continue
+            seeds = len({self._seeds[place] for place in members})
+            chosen = {
+                name: self._choose([place for place in places if candidate[place]], usable, criterion, seeds)
+                for name, places in sweeps.items()
+            }
+            if criterion.against:
+                base = self._baseline(
+                    [place for place in sweeps.get(criterion.against, ()) if usable[place]], criterion
+                )
+                chosen = {name: _below(base, one) for name, one in chosen.items()}
+            found[instance] = chosen
+        return found
+
+    def _choose(
+        self, places: Sequence[int], usable: npt.NDArray[np.bool_], criterion: Criterion, seeds: int
+    ) -> Selected:
+        """Choose among one method's runs on one instance, whose methods ran on so many seeds."""
+        configurations = [self._configurations[place] for place in places]
+        counts = {
+            "tried": len(set(configurations)),
+            "runs": len(configurations),
+            "failed": len(places) - int(self._done[places].sum()),
+        }
+        numbers = self._numbers(criterion.select)
+        scores: dict[str, list[float]] = {}
+        for place, name in zip(places, configurations, strict=True):
+            if usable[place]:
+                scores.setdefault(name, []).append(numbers[place])
+        if not scores:
+            return Selected(None, "", {}, math.nan, missing=seeds, **counts)
+        sign = 1.0 if criterion.select_best == "max" else -1.0
+        missing, score, label, configuration = min(
+            (seeds - len(found), -sign * float(np.mean(found)), self._labels[name], name)
+            for name, found in scores.items()
+        )
+        reported = self._numbers(criterion.value)
+        chosen = [place for place in places if usable[place] and self._configurations[place] == configuration]
+        values = {self._seeds[place]: float(reported[place]) for place in chosen}
+        return Selected(configuration, label, values, -sign * score, missing=missing, **counts)
+
+    @cached_property
+    def _labels(self) -> dict[str, str]:
+        """How each configuration differs from the others of its sweep."""
+        settings = [str(name) for name in self.table if str(name).startswith("method.")]
+        firsts = first_of_each(self.table[["configuration", "method_label", *settings]])
+        labels: dict[str, str] = {}
+        for sweeps in self._places.values():
+            for places in sweeps.values():
+                own = {name: firsts[name] for name in dict.fromkeys(self._configurations[place] for place in places)}
+                swept = swept_settings(own.values()) if len(own) > 1 else []
+                labels |= {name: _settings(row, swept) for name, row in own.items()}
+        return labels
+
+    def _check(self, criterion: Criterion) -> None:
+        """Refuse a metric that no finished run has; where no run finished there are no metrics at all."""
+        for metric in criterion.metrics - set(self.table.columns):
+            if self._done.any():
+                raise unknown("metric", metric, (str(column) for column in self.table.columns))
+
+    def _usable(self, criterion: Criterion) -> npt.NDArray[np.bool_]:
+        """Say of every run whether it finished and has the metrics."""
+        kept = self._done
+        for metric in criterion.metrics:
+            kept = kept & np.isfinite(self._numbers(metric))
+        return kept
+
+    def _baseline(self, places: Sequence[int], criterion: Criterion) -> dict[int, float]:
+        """Return what others are subtracted from: by seed, the mean over the finished runs."""
+        runs = self.table.iloc[list(places)]
+        means = runs.groupby("seed")[criterion.against_value].mean()
+        return {int(seed): float(value) for seed, value in zip(means.index, means, strict=True)}
+
+    def _numbers(self, metric: str) -> npt.NDArray[np.float64]:
+        """Return a column as numbers; of a metric that no run has, NaN."""
+        if metric not in self._columns:
+            known = metric in self.table
+            column = self.table[metric].to_numpy(dtype=np.float64) if known else np.full(len(self.table), math.nan)
+            self._columns[metric] = column
+        return self._columns[metric]
+
+
 def selected_configurations(table: pd.DataFrame, criterion: Criterion, by: str = "method") -> pd.DataFrame:
     """Return one row per problem instance and method (or another column `by`).
 
@@ -100,57 +219,14 @@ def selected_configurations(table: pd.DataFrame, criterion: Criterion, by: str =
     and `n` of the reported metric, NaN where undefined; `best`, true for the best and its ties.
     Instances in which no finished run has the metrics are left out.
     """
-    table = _with_metrics(table, criterion)
-    table = table[selection_columns(table, criterion, "instance", by)]
-    rows: list[dict[str, Any]] = []
-    for instance, members in table.groupby("instance", sort=False):
-        done = members[members["status"] == "done"]
-        if len(done) and not len(_usable(done, criterion)):
-            continue
-        chosen = {name: choose(runs, criterion, members["seed"]) for name, runs in members.groupby(by, sort=False)}
-        if criterion.against:
-            base = _baseline(members[members[by] == criterion.against], criterion)
-            chosen = {name: _below(base, found) for name, found in chosen.items()}
-        whole = {name: found.values for name, found in chosen.items() if not found.missing}
-        marked = best_and_tied(whole, criterion.best)
-        for name, found in chosen.items():
-            rows.append({"instance": instance, by: name, **_columns(found), "best": name in marked})
-    return pd.DataFrame(rows)
+    return Sweeps(table, by).selected(criterion)
 
 
 def selection_columns(table: pd.DataFrame, criterion: Criterion | None, *others: str) -> list[str]:
-    """Return the columns that `choose` reads, and some others: a row of all columns takes long to copy."""
+    """Return the columns that `Sweeps` reads, and some others: a row of all columns takes long to copy."""
     metrics = criterion.metrics if criterion else set()
     read = {"seed", "status", "configuration", "method", "method_label", *metrics, *others}
     return [str(name) for name in table if name in read or str(name).startswith("method.")]
-
-
-def choose(runs: pd.DataFrame, criterion: Criterion, seeds: pd.Series[int]) -> Selected:
-    """Choose among one method's runs on one instance, whose methods ran on `seeds`."""
-    candidates = criterion.candidates(runs)
-    wanted = seeds.nunique()
-    configurations = [str(name) for name in candidates["configuration"].tolist()]
-    usable = np.flatnonzero(_is_usable(candidates, criterion)).tolist()
-    counts = {
-        "tried": len(set(configurations)),
-        "runs": len(configurations),
-        "failed": int((candidates["status"] != "done").sum()),
-    }
-    scores: dict[str, list[float]] = {}
-    numbers = candidates[criterion.select].to_numpy(dtype=np.float64).tolist()
-    for place in usable:
-        scores.setdefault(configurations[place], []).append(numbers[place])
-    if not scores:
-        return Selected(None, "", {}, math.nan, missing=wanted, **counts)
-    settings = _settings_of_each(runs)
-    sign = 1.0 if criterion.select_best == "max" else -1.0
-    missing, score, label, configuration = min(
-        (wanted - len(found), -sign * float(np.mean(found)), settings[name], name) for name, found in scores.items()
-    )
-    at_seeds, reported = candidates["seed"].tolist(), candidates[criterion.value].tolist()
-    chosen = [place for place in usable if configurations[place] == configuration]
-    values = {int(at_seeds[place]): float(reported[place]) for place in chosen}
-    return Selected(configuration, label, values, -sign * score, missing=missing, **counts)
 
 
 def best_and_tied(values: Mapping[Any, Mapping[int, float]], best: Direction) -> set[Any]:
@@ -164,18 +240,18 @@ def best_and_tied(values: Mapping[Any, Mapping[int, float]], best: Direction) ->
     if not means:
         return set()
     winner = (max if best == "max" else min)(means, key=means.__getitem__)
-    return {name for name in means if tied(values[winner], values[name])}
+    differences = [[value - values[name][seed] for name in means] for seed, value in values[winner].items()]
+    return {name for name, holds in zip(means, holds_zero(np.array(differences)), strict=True) if holds}
 
 
-def tied(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
-    """Say whether the paired t-interval (95 %) of the differences at equal seeds holds zero."""
-    differences = np.array([first[seed] - second[seed] for seed in first])
+def holds_zero(differences: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Say whether the paired t-interval (95 %) of differences at equal seeds, which are the first axis, holds zero."""
     n = len(differences)
-    mean = abs(float(differences.mean()))
-    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
-    if spread == 0.0:
-        return mean == 0.0
-    return mean <= _critical(n - 1) * spread / math.sqrt(n)
+    means = np.abs(differences.mean(axis=0))
+    spreads = differences.std(axis=0, ddof=1) if n > 1 else np.zeros_like(means)
+    widths = _critical(n - 1) * spreads / math.sqrt(n) if n > 1 else spreads
+    holds: npt.NDArray[np.bool_] = np.where(spreads == 0.0, means == 0.0, means <= widths)
+    return holds
 
 
 @cache
@@ -186,77 +262,42 @@ def _critical(freedom: int) -> float:
     return float(t.ppf(0.5 + LEVEL / 2.0, freedom))
 
 
-def _baseline(runs: pd.DataFrame, criterion: Criterion) -> dict[int, float]:
-    """Return what others are subtracted from: by seed, the mean over the finished runs."""
-    means = _usable(runs, criterion).groupby("seed")[criterion.against_value].mean()
-    return {int(seed): float(value) for seed, value in zip(means.index, means, strict=True)}
-
-
 def _below(base: Mapping[int, float], found: Selected) -> Selected:
     """Return how far the values lie below the baseline; a seed that the baseline lacks is missing."""
     values = {seed: base[seed] - value for seed, value in found.values.items() if seed in base}
     return replace(found, values=values, missing=found.missing + len(found.values) - len(values))
 
 
-def _with_metrics(table: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
-    """Refuse a metric that no finished run has; where no run finished there are no metrics at all."""
-    for metric in criterion.metrics - set(table.columns):
-        if (table["status"] == "done").any():
-            raise unknown("metric", metric, (str(column) for column in table.columns))
-        table = table.assign(**{metric: math.nan})
-    return table
-
-
-def _usable(runs: pd.DataFrame, criterion: Criterion) -> pd.DataFrame:
-    """Return the finished runs that have both metrics, without other columns."""
-    usable: pd.DataFrame = runs.loc[_is_usable(runs, criterion), ["configuration", "seed", *sorted(criterion.metrics)]]
-    return usable
-
-
-def _is_usable(runs: pd.DataFrame, criterion: Criterion) -> npt.NDArray[np.bool_]:
-    """Say of every run whether it finished and has both metrics."""
-    kept: npt.NDArray[np.bool_] = (runs["status"] == "done").to_numpy(dtype=np.bool_)
-    for metric in criterion.metrics:
-        kept = kept & np.isfinite(runs[metric].to_numpy(dtype=np.float64))
-    return kept
-
-
-def first_of_each(runs: pd.DataFrame, columns: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+def first_of_each(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Return, by configuration, its first run; a column that no configuration has is left out.
 
-    Most settings are other methods'. Some columns are read one by one, which avoids copies of a wide table; all of
-    them, from copies of these rows.
+    Most settings are other methods'.
     """
     places: dict[str, int] = {}
     for place, name in enumerate(runs["configuration"].tolist()):
         places.setdefault(str(name), place)
-    if columns is None:
-        names = [str(name) for name in runs]
-        rows = runs.iloc[list(places.values())].to_numpy(dtype=object).tolist()
-    else:
-        names = list(columns)
-        read = [runs[name].tolist() for name in names]
-        rows = [[values[place] for values in read] for place in places.values()]
-    kept = [any(value is not None and value == value for value in values) for values in zip(*rows, strict=True)]
+    names = [str(name) for name in runs]
+    rows = runs.iloc[list(places.values())].to_numpy(dtype=object).tolist()
+    kept = [any(map(_is_there, values)) for values in zip(*rows, strict=True)]
     return {
         configuration: {name: value for name, value, keep in zip(names, row, kept, strict=True) if keep}
         for configuration, row in zip(places, rows, strict=True)
     }
 
 
-def swept_settings(firsts: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the settings in which configurations, as `first_of_each` gives them, differ."""
-    settings = [name for name in next(iter(firsts.values()), {}) if name.startswith("method.")]
-    return [name for name in settings if len({str(row[name]) for row in firsts.values()}) > 1]
+def swept_settings(firsts: Collection[Mapping[str, Any]]) -> list[str]:
+    """Return the settings in which configurations differ, each given by its first run."""
+    settings = [name for name in next(iter(firsts), {}) if name.startswith("method.")]
+    found = []
+    for name in settings:
+        values = [row[name] for row in firsts]
+        if any(map(_is_there, values)) and len({str(value) for value in values}) > 1:
+            found.append(name)
+    return found
 
 
-def _settings_of_each(runs: pd.DataFrame) -> dict[str, str]:
-    """Return, by configuration, how it differs from the others of its sweep."""
-    several = runs["configuration"].nunique() > 1
-    settings = [str(name) for name in runs if several and str(name).startswith("method.")]
-    firsts = first_of_each(runs, ["method_label", *settings])
-    swept = swept_settings(firsts)
-    return {name: _settings(row, swept) for name, row in firsts.items()}
+def _is_there(value: Any) -> bool:
+    return value is not None and bool(value == value)
 
 
 def _settings(run: Mapping[str, Any], swept: list[str]) -> str:
@@ -307,15 +348,20 @@ def selected_rows(suite: Suite, selection: str = "validation") -> list[SelectedR
 
 
 def selected_frame(
-    rows: Iterable[SelectedRow], table: pd.DataFrame, published: Iterable[PublishedValue] = ()
+    rows: Iterable[SelectedRow],
+    table: pd.DataFrame,
+    published: Iterable[PublishedValue] = (),
+    sweeps: Sweeps | None = None,
 ) -> pd.DataFrame:
     """Return every number of the rows: one line per problem instance, row and contender.
 
     To the columns of `selected_configurations` it adds `instance_label`, `row` (its key), `value` and
     `select` (the metrics), `published` (NaN where there is no number), `source` and `note`.
-    The table has the columns that `mobench.scoring.contenders` adds.
+    The table has the columns that `mobench.scoring.contenders` adds; `sweeps` are its own, where they are known.
     """
-    known = list(published)
+    if not len(table):
+        return pd.DataFrame(columns=["instance_label"])
+    known, sweeps = list(published), sweeps or Sweeps(table, "contender")
     labels = dict(zip(table["instance"], table["instance_label"], strict=True))
     groups = dict(list(table.groupby(["instance", "contender"]))) if known else {}
     parts = []
@@ -324,7 +370,7 @@ def selected_frame(
             continue  # other problems than the suite's own were run
         if row.criterion.against and row.criterion.against not in set(table["contender"]):
             continue  # the contender to compare with was left out
-        frame = selected_configurations(table, row.criterion, by="contender")
+        frame = sweeps.selected(row.criterion)
         if not len(frame):
             continue
         found = [

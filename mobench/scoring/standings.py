@@ -23,7 +23,7 @@ import pandas as pd
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import LEVEL, cliques, critical_difference, friedman_p_value, ranks_of
 from mobench.scoring.ranked_contenders import RankedContenders, ranked_contenders
-from mobench.scoring.selection import tied
+from mobench.scoring.selection import holds_zero
 
 Array = npt.NDArray[np.float64]
 COLUMNS = (
@@ -82,28 +82,29 @@ def standings(contests: Sequence[Contest]) -> Standings:
     )
 
 
-def outcome(contest: Contest, first: str, second: str) -> int:
-    """Return 1 if the first wins, −1 if the second does, 0 if the seeds cannot tell.
+def outcomes(contest: Contest) -> npt.NDArray[np.int_]:
+    """Return for all pairs of contenders, first (rows) × second: 1 if the first wins, −1 if the second does, else 0.
 
     Values are paired by seed and compared by the 95 % t-interval that also marks ties in tables. One seed
     tells nothing. A method that failed at every seed loses to one that failed at none. A failed seed counts like the
     worst value of the contest, and the one that failed at more seeds cannot win.
     """
     numbers = contest.values.to_numpy()
-    pair = [numbers[:, contest.values.columns.get_loc(name)] for name in (first, second)]
-    missing = [int(np.isnan(values).sum()) for values in pair]
-    seeds = len(numbers)
-    if seeds in missing and 0 in missing:
-        return 1 if missing[0] == 0 else -1
-    if min(missing) == seeds or seeds < 2:
-        return 0
-    worst = np.nanmin(numbers) if contest.best == "max" else np.nanmax(numbers)
-    one, two = (dict(enumerate(np.where(np.isnan(values), worst, values).tolist())) for values in pair)
-    if tied(one, two):
-        return 0
-    better = math.fsum(one.values()) > math.fsum(two.values())
-    sign = 1 if better == (contest.best == "max") else -1
-    return 0 if missing[0 if sign > 0 else 1] > missing[1 if sign > 0 else 0] else sign
+    seeds, count = numbers.shape
+    lacking = np.isnan(numbers)
+    missing = lacking.sum(axis=0)
+    whole, gone = missing == 0, missing == seeds
+    found = np.zeros((count, count), dtype=int)
+    if seeds > 1 and not gone.all():
+        worst = np.nanmin(numbers) if contest.best == "max" else np.nanmax(numbers)
+        filled = np.where(lacking, worst, numbers)
+        sums = np.array([math.fsum(values) for values in filled.T.tolist()])
+        sign = np.where(sums[:, None] > sums, 1, -1) * (1 if contest.best == "max" else -1)
+        more = np.where(sign > 0, missing[:, None] > missing, missing[:, None] < missing)
+        tied = holds_zero(filled[:, :, None] - filled[:, None, :])
+        found = np.where(tied | more | (gone[:, None] & gone), 0, sign)
+    found = np.where(whole[:, None] & gone, 1, found)
+    return np.where(gone[:, None] & whole, -1, found)
 
 
 def _frame(listed: Sequence[Contest], places: dict[str, tuple[float, float, float]]) -> pd.DataFrame:
@@ -113,10 +114,10 @@ def _frame(listed: Sequence[Contest], places: dict[str, tuple[float, float, floa
             row = counts.setdefault(str(name), dict.fromkeys(("1", "-1", "0", "contests", "failed"), 0))
             row["contests"] += 1
             row["failed"] += int(contest.values[name].isna().any())
-        for first, second in itertools.combinations(map(str, contest.values), 2):
-            found = outcome(contest, first, second)
-            counts[first][str(found)] += 1
-            counts[second][str(-found)] += 1
+        found = outcomes(contest)
+        for (i, first), (j, second) in itertools.combinations(enumerate(map(str, contest.values)), 2):
+            counts[first][str(found[i, j])] += 1
+            counts[second][str(-found[i, j])] += 1
     rows: list[dict[str, Any]] = []
     for name, row in counts.items():
         mean, low, high = places.get(name, (math.nan,) * 3)

@@ -27,7 +27,7 @@ from mobench.scoring.published import Comparison, compare, load_published
 from mobench.scoring.query import Query, has_column, rows_where, select, suite_tables
 from mobench.scoring.results_table import instance_of, results_table
 from mobench.scoring.scores import overall_scores
-from mobench.scoring.selection import SelectedRow, selected_frame, selected_rows
+from mobench.scoring.selection import SelectedRow, Sweeps, selected_frame, selected_rows
 from mobench.scoring.sent_in import SentIn
 from mobench.scoring.unscored import without_unscored
 from mobench.store.columns import RunColumns
@@ -201,7 +201,13 @@ class SuiteResults:
     @cached_property
     def selected(self) -> pd.DataFrame:
         """The selected configuration of every row, instance and contender, see `selected_frame`."""
-        return selected_frame(self.selected_rows, self.table, load_published(self.suite.published_tables))
+        published = load_published(self.suite.published_tables)
+        return selected_frame(self.selected_rows, self.table, published, self.sweeps)
+
+    @cached_property
+    def sweeps(self) -> Sweeps:
+        """The runs of every contender on every instance, to choose from."""
+        return Sweeps(self.table, "contender")
 
     @cached_property
     def pivots(self) -> list[tuple[str, pd.DataFrame]]:

@@ -6,7 +6,7 @@ import pytest
 
 from mobench import UserError
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.selection import Criterion, best_and_tied, selected_configurations, tied
+from mobench.scoring.selection import Criterion, best_and_tied, holds_zero, selected_configurations
 from tests.reporting.frames import sweep, table
 
 VALIDATION = Criterion("reported", "chosen_on")
@@ -119,8 +119,8 @@ def test_a_misspelt_metric_is_named():
     ],
 )
 def test_ties_are_a_paired_t_interval_that_holds_zero(differences, expected):
-    first = dict(enumerate(np.array(differences) + 5.0))
-    assert tied(first, dict.fromkeys(range(len(differences)), 5.0)) is expected
+    assert bool(holds_zero(np.array(differences))) is expected
+    assert holds_zero(np.column_stack([differences, np.zeros(len(differences))])).tolist() == [expected, True]
 
 
 def test_pairing_by_seed_sees_what_means_hide():

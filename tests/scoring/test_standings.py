@@ -8,7 +8,7 @@ import pytest
 
 from mobench.planning.suite import Suite
 from mobench.scoring.contests import Contest
-from mobench.scoring.standings import outcome, standings
+from mobench.scoring.standings import outcomes, standings
 from tests.scoring.made_results import results_of
 
 NAN = math.nan
@@ -19,6 +19,11 @@ def contest(values, suite="s", instance="i", best="max", seeds=None):
     frame.index = pd.Index(range(len(frame)) if seeds is None else seeds, name="seed")
     tried = dict.fromkeys(frame.columns, 1)
     return Contest(suite, "p", "toy@1", instance, instance, "m", best, frame, tried)
+
+
+def outcome(found: Contest, first: str, second: str) -> int:
+    names = list(found.values)
+    return int(outcomes(found)[names.index(first), names.index(second)])
 
 
 def row(found, name):

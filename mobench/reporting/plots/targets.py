@@ -9,7 +9,7 @@ import pandas as pd
 
 from mobench.core.registry import methods
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.selection import Criterion, selected_configurations
+from mobench.scoring.selection import Criterion
 
 from .panels import in_order
 
@@ -37,7 +37,7 @@ def selected_at_targets(results: SuiteResults) -> pd.DataFrame:
     for mark in ["", *(f"@{match[1]}" for match in marks)] if marks else []:
         value = f"accuracy{mark}"
         criterion = Criterion(value, results.select_metric(f"selection_{value}", value))
-        chosen = selected_configurations(table, criterion, by="contender")
+        chosen = results.sweeps.selected(criterion)
         target = float(mark.removeprefix("@") or 0.0)
         runs = table[table["status"] == "done"].groupby("configuration")
         metrics = {f"{name}{mark}": name for name in COSTS if f"{name}{mark}" in table}

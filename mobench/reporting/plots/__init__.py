@@ -1,8 +1,8 @@
 """Plots of results, one class in each file: numbers from a suite's results, and a figure from these numbers.
 
 A suite says which it wants: `plots: [hypervolume, {plot: scale, value: secondary}]`. Beside `plot`, an entry may
-have `where` (only runs whose columns have these values) and the options of the plot. Matplotlib and seaborn are
-imported when the first figure is drawn, so that names and options can be checked at once.
+have `where` (only runs whose columns have these values) and the options of the plot. Matplotlib is imported when the
+first figure is drawn, so that names and options can be checked at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Asked = tuple[Plot, str, Mapping[str, Any], dict[str, Any]]
 """A plot, its title, which runs it is drawn from, and its options."""
 
-__all__ = ["begin_plots", "dark", "draw_plots", "house_style"]
+__all__ = ["begin_plots", "dark", "draw", "draw_plots", "house_style"]
 
 
 def draw_plots(
@@ -54,13 +54,13 @@ def begin_plots(
         frame = plot.data(asked, **options)
         if not len(frame):
             continue
-        files = render(partial(_draw, plot, frame, results.metrics, results.differs))
+        files = render(partial(draw, plot, frame, results.metrics, results.differs))
         repeated = sum(other.partition("_")[0] == plot.name for other, *_ in drawn)
         drawn.append((f"{plot.name}_{repeated + 1}" if repeated else plot.name, title, files, frame))
     return lambda: [Picture(name, title, *files(), frame) for name, title, files, frame in drawn]
 
 
-def _draw(plot: Plot, frame: pd.DataFrame, metrics: MetricCatalog, differs: str) -> Files:
+def draw(plot: Plot, frame: pd.DataFrame, metrics: MetricCatalog, differs: str = "") -> Files:
     """Draw these numbers, and return the figure's files; above it stands in what its experiment differs."""
     with house_style():
         figure = plot.draw(frame, metrics)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,9 +27,10 @@ from .index_page import index_page
 from .markers import marker_styles
 from .measuring import Measure, Measured, measure_here
 from .method_costs import method_costs
+from .opening_picture import begin_opening
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
-from .pictures import begin_suite, write_pictures
+from .pictures import Shown, begin_ranking, begin_suite, write_pictures
 from .ranking import Ranking, fullest_profiles, rank
 from .reading import read_results, stem_of
 from .script_data import script_of
@@ -74,20 +76,22 @@ def build_site(
     measuring = measure({name: link.method for name, link in links.items()})
     overall = rank(fullest_profiles(results), links)
     all_numbers = [suite_numbers(found) for found in results]
-    measured = measuring()  # before most is drawn: the memory that measuring takes is free again then
+    measured = measuring()  # before anything is drawn: the memory that measuring takes is free again then
     with replacing(options.out) as folder:
         drawn = [begin_suite(found, render) for found in results]
+        opening = partial(write_pictures, folder, "all", "", begin_opening(render))
+        ranks = partial(write_pictures, folder, "all", "All suites", begin_ranking(overall, render))
         for numbers in all_numbers:
             _write_details(folder, numbers)
         views = []
         for numbers, wait in zip(all_numbers, drawn, strict=True):
             found = numbers.results
-            pictures = write_pictures(folder, stem_of(found), found.suite.title, wait())
             key = found.suite.name, found.suite.profile
             reference = None if found.differs else submissions.references.get(key)
+            pictures = partial(write_pictures, folder, stem_of(found), found.suite.title, wait)
             views.append(SuiteView(numbers, rank([found], links), pictures, reference))
         speed = replace(speed, costs=method_costs(views))
-        _write_pages(folder, options, views, overall, links, speed, submissions.sources, measured)
+        _write_pages(folder, options, views, overall, links, speed, submissions.sources, measured, opening, ranks)
         _write_assets(folder, links)
 
 
@@ -107,7 +111,10 @@ def _write_pages(
     speed: Speed,
     sources: Mapping[str, str],
     measured: Measured,
+    opening: Callable[[], list[Shown]],
+    ranks: Callable[[], list[Shown]],
 ) -> None:
+    """Write the pages, first those without pictures: these may still be drawn."""
     built = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     code = environment().code or {}
     commit = f"{str(code.get('commit', ''))[:12]}{' with changes' if code.get('dirty') else ''}"
@@ -119,7 +126,6 @@ def _write_pages(
     del table
     arrows = directions_rows(measured.tables, folder)
     written = {
-        "index.html": index_page(pages, views, overall, links, speed, arrows, folder),
         "number.html": pages.render("number.html", "number.html", "One number"),
         "downloads.html": downloads,
         "directions.html": directions_page(pages, arrows),
@@ -128,10 +134,11 @@ def _write_pages(
             for name, page in PAGES.items()
             if name != DOCUMENT
         },
-        PAGE: findings_page(pages, title_of(DOCUMENT), views),
-        **{f"suites/{stem_of(view.results)}.html": suite_page(pages, view, links) for view in views},
         **dict(method_pages(pages, views, overall, links, sources, measured.batteries)),
         **dict(problem_pages(pages, views, links)),
+        **{f"suites/{stem_of(view.results)}.html": suite_page(pages, view, links) for view in views},
+        PAGE: findings_page(pages, title_of(DOCUMENT), views),
+        "index.html": index_page(pages, views, overall, links, speed, arrows, opening()[0], ranks()),
     }
     for name, text in written.items():
         folder.write(name, text)

@@ -8,6 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+COST_COLUMNS = ("seconds_per_step", "method_seconds_per_step", "backward_passes", "steps", "peak_memory")
+"""What `spreads` reads of runs."""
+
 
 class Spread(NamedTuple):
     """Median and quartiles over runs; NaN where nothing was measured."""

@@ -12,6 +12,7 @@ import base64
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ Turned = tuple[Knob | None, list[Table]]
 def all_tables(names: Iterable[str]) -> dict[str, Turned]:
     """Return the tables of every registered method and of those of `names` that are forms of one, first ones first."""
     found = dict(sorted(_contenders(names), key=lambda entry: (entry[0] not in FIRST, entry[0])))
-    return {name: _tables(method, settings) for name, (method, settings) in found.items()}
+    return {name: _tables(method, tuple(settings.items())) for name, (method, settings) in found.items()}
 
 
 def directions_rows(turned: Mapping[str, Turned], folder: SiteFolder) -> list[Row]:
@@ -141,7 +142,9 @@ def _made(method: type[Method], settings: Mapping[str, Any]) -> Method | None:
         return None
 
 
-def _tables(method: type[Method], settings: Mapping[str, str]) -> Turned:
+@cache
+def _tables(method: type[Method], given: tuple[tuple[str, str], ...]) -> Turned:
+    settings = dict(given)
     name, setting = next(((name, one) for name, one in method.settings.items() if name not in settings), ("", None))
     if setting is None:
         return None, [weights_table(method(**settings))]

@@ -12,10 +12,8 @@ from .contender_links import ContenderLink
 from .directions import FEW, GRID, Row, few_rows
 from .findings import ON_THE_FRONT, PAGE, shown_findings
 from .names import file_stem
-from .opening_picture import opening_picture
-from .output import SiteFolder
 from .pages import Link, Pages
-from .pictures import Shown, draw_ranking, write_pictures
+from .pictures import Shown
 from .ranking import Ranking
 from .reading import stem_of
 from .speed import Speed
@@ -37,10 +35,10 @@ def index_page(
     links: Mapping[str, ContenderLink],
     speed: Speed,
     arrows: Sequence[Row],
-    folder: SiteFolder,
+    opening: Shown,
+    drawn: Sequence[Shown],
 ) -> str:
-    """Return the front page."""
-    drawn = write_pictures(folder, "all", "All suites", draw_ranking(overall)) if overall else []
+    """Return the front page, with the picture that opens it and those of the ranking over all suites."""
     methods = {link.method: links[link.method] for link in links.values()}
     ids = sorted({problem for view in views for problem in view.numbers.problems.values()})
     return pages.render(
@@ -48,7 +46,7 @@ def index_page(
         "index.html",
         HEADING,
         lead=LEAD,
-        opening=opening_picture(folder),
+        opening=opening,
         ranking=overall and {"parts": list(_rankings(overall, views)), "pictures": drawn},
         findings=shown_findings(views)[1][:ON_THE_FRONT],
         findings_href=PAGE,

@@ -1,7 +1,7 @@
 """What is measured of methods while a site is built: their batteries, and their arrows in the interactive figure.
 
 This needs torch, which takes half a gigabyte and stays loaded. So a build lets another process do it, while it reads
-and ranks; that one ends before most is drawn, and what comes back can be read without torch.
+and ranks; that one ends before anything is drawn, and what comes back can be read without torch.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def measure_here(contenders: Mapping[str, str]) -> Callable[[], Measured]:
 def measuring_apart(plugins: Iterable[str]) -> Iterator[Measure]:
     """Give a function that measures in a process of its own, which loads the plugins and ends when it has measured.
 
-    The process loads torch at once, while this one still reads results, and is killed when the block ends: a mistake
-    in the input is answered without waiting for it.
+    The process loads torch at once and begins with the methods that ship, while this one still reads results. It is
+    killed when the block ends: a mistake in the input is answered without waiting for it.
     """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
@@ -80,7 +80,11 @@ def _answer(connection: Connection, plugins: Sequence[str]) -> None:
     import torch  # noqa: F401
 
     die_with_parent()
-    methods()
+    for method in methods().values():
+        if connection.poll():
+            break  # now it is known which ones are asked for
+        battery_of(method)
+    all_tables(())
     contenders = connection.recv()
     try:
         load_plugins(plugins)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +13,9 @@ from mobench.core.method import Vector
 from mobench.core.registry import methods
 from mobench.reporting.plots import house_style
 from mobench.reporting.plots.style import method_styles
-from mobench.reporting.rendering import Picture, files_of
+from mobench.reporting.rendering import Files, Picture, Render, files_of
 
 from .directions import FIRST, first_weights
-from .output import SiteFolder
-from .pictures import Shown, write_pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,13 +33,16 @@ _NONE = 1e-9
 """A direction shorter than this is no step."""
 
 
-def opening_picture(folder: SiteFolder) -> Shown:
-    """Draw the picture, write its files, and return how to show it."""
+def begin_opening(render: Render) -> Callable[[], list[Picture]]:
+    """Draw the picture; the function waits for it."""
     frame = directions()
+    files = render(partial(_files, frame))
+    return lambda: [Picture("opening", ABOUT, *files(), frame)]
+
+
+def _files(frame: pd.DataFrame) -> Files:
     with house_style():
-        picture = Picture("opening", ABOUT, *files_of(_drawn(frame)), frame)
-    (shown,) = write_pictures(folder, "all", "", [picture])
-    return shown
+        return files_of(_drawn(frame))
 
 
 def directions() -> pd.DataFrame:

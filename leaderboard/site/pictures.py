@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from mobench.core.registry import plots
-from mobench.reporting.plots import begin_plots, critical_difference, dark, house_style, performance
-from mobench.reporting.rendering import Picture, Render, files_of
+from mobench.reporting.plots import begin_plots, critical_difference, dark, draw, performance
+from mobench.reporting.rendering import Picture, Render
 from mobench.reporting.spreadsheet import csv_text
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.suite_results import SuiteResults
@@ -43,25 +44,23 @@ def begin_suite(results: SuiteResults, render: Render) -> Callable[[], list[Pict
     return begin_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], results, render)
 
 
-def draw_ranking(ranking: Ranking) -> list[Picture]:
-    """Return the plots over all suites: mean ranks, and performance profiles."""
+def begin_ranking(ranking: Ranking | None, render: Render) -> Callable[[], list[Picture]]:
+    """Draw the plots over all suites, mean ranks and performance profiles; the function waits for them."""
+    if ranking is None:
+        return list
     frames = {
         "critical-difference": critical_difference.frame_of(ranking.found),
         "performance-profile": performance.frame_of(ranking.found.ranked.contests),
     }
-    drawn = []
-    for name, frame in frames.items():
-        if len(frame):
-            plot = plots()[name]()
-            with house_style():
-                drawn.append(Picture(name, plot.title(), *files_of(plot.draw(frame, MetricCatalog())), frame))
-    return drawn
+    shown = {name: frame for name, frame in frames.items() if len(frame)}
+    files = {name: render(partial(draw, plots()[name](), frame, MetricCatalog())) for name, frame in shown.items()}
+    return lambda: [Picture(name, plots()[name].title(), *files[name](), frame) for name, frame in shown.items()]
 
 
-def write_pictures(folder: SiteFolder, place: str, about: str, drawn: Iterable[Picture]) -> list[Shown]:
-    """Write every file of the pictures under `plots/<place>/`, and return how to show them."""
+def write_pictures(folder: SiteFolder, place: str, about: str, wait: Callable[[], Iterable[Picture]]) -> list[Shown]:
+    """Wait for pictures, write all their files under `plots/<place>/`, and return how to show them."""
     shown = []
-    for picture in drawn:
+    for picture in wait():
         stem = f"plots/{place}/{picture.name}"
         shown.append(write_picture(folder, stem, picture.title, picture.svg, about))
         folder.write(f"{stem}.png", picture.png)

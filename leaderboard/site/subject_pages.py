@@ -12,7 +12,7 @@ from mobench.reporting.sheet import number
 
 from .cards import Battery, Card, method_card, problem_card
 from .contender_links import ContenderLink
-from .cost import Spread, spreads
+from .cost import COST_COLUMNS, Spread, spreads
 from .download_page import badge_text
 from .names import file_stem
 from .pages import Pages
@@ -36,6 +36,7 @@ def method_pages(
     batteries: Mapping[str, Battery],
 ) -> Iterator[tuple[str, str]]:
     """Yield path and text of every method's page; `sources` are the files' texts of methods that were sent in."""
+    costs = _method_costs(views)
     for method in sorted({link.method for link in links.values()}):
         here = f"methods/{file_stem(method)}.html"
         own = [name for name, link in links.items() if link.method == method]
@@ -59,7 +60,7 @@ def method_pages(
                 badges=_badges(ranked, overall),
                 sections=sections,
                 cost_header=METHOD_COST_HEADER,
-                cost_rows=list(_method_costs(views, method)),
+                cost_rows=costs.get(method, []),
                 cost_notes=("Of finished runs, with quartiles in brackets.", *COST_NOTES),
             ),
         )
@@ -125,19 +126,23 @@ def _method_section(view: SuiteView, own: Sequence[str], links: Mapping[str, Con
     }
 
 
-def _method_costs(views: Sequence[SuiteView], method: str) -> Iterator[list[PlainCell]]:
+def _method_costs(views: Sequence[SuiteView]) -> dict[str, list[list[PlainCell]]]:
+    """Return the rows of every method's table of costs: one for each suite and problem."""
+    found: dict[str, list[list[PlainCell]]] = {}
     for view in views:
-        suite = view.results.suite
-        runs = view.results.table[view.results.table["method"] == method]
-        sent_in = view.results.submitted.get(method)
-        claimed = f" {CLAIMED}" if sent_in and sent_in.claimed else ""
-        for problem, of_problem in runs[runs["status"] == "done"].groupby("problem_label", sort=True):
-            yield [
-                PlainCell(f"{suite.name} ({view.results.profile}){claimed}"),
+        results = view.results
+        done = results.done[[name for name in results.done if name in {"method", "problem_label", *COST_COLUMNS}]]
+        for (method, problem), runs in done.groupby(["method", "problem_label"], sort=True):
+            sent_in = results.submitted.get(str(method))
+            claimed = f" {CLAIMED}" if sent_in and sent_in.claimed else ""
+            row = [
+                PlainCell(f"{results.suite.name} ({results.profile}){claimed}"),
                 PlainCell(str(problem)),
-                PlainCell(str(len(of_problem)), str(len(of_problem))),
-                *map(_spread, spreads(of_problem)),
+                PlainCell(str(len(runs)), str(len(runs))),
+                *map(_spread, spreads(runs)),
             ]
+            found.setdefault(str(method), []).append(row)
+    return found
 
 
 def _spread(found: Spread) -> PlainCell:

@@ -16,7 +16,7 @@ from mobench.submissions import Bundle, BundleError, find_bundles, read_bundle
 from mobench.submissions.bundle import SubmittedSuite
 from mobench.submissions.expected_runs import requirements
 from mobench.submissions.name_conflicts import TakenNames
-from mobench.submissions.reference import checked, planned_runs
+from mobench.submissions.reference import checked
 from mobench.submissions.verdict import ALL, Verdict, verdicts
 
 Say = Callable[[str], None]
@@ -140,7 +140,7 @@ def _reference(bundle: Bundle, part: SubmittedSuite, verdict: Verdict) -> Refere
         mobench=bundle.mobench,
         notes=bundle.notes,
         records=tuple(record for record in bundle.records if record.id in ids),
-        planned=frozenset(planned_runs(requirements(part.suite, part.profile))),
+        planned=frozenset(requirements(part.suite, part.profile).planned),
         verdict=verdict.words,
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from mobench.scoring.suite_results import SuiteResults
 
@@ -20,9 +21,15 @@ class SuiteView:
 
     numbers: SuiteNumbers
     ranking: Ranking | None
-    pictures: list[Shown]
+    finish_pictures: Callable[[], list[Shown]]
+    """Waits for the pictures, and writes them."""
     reference: Reference | None = None
     """The bundle that its runs come from, where they ship with mobench."""
+
+    @cached_property
+    def pictures(self) -> list[Shown]:
+        """The plots. Ask late: until they are drawn there is other work."""
+        return self.finish_pictures()
 
     @property
     def results(self) -> SuiteResults:

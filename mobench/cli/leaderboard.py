@@ -54,6 +54,7 @@ class Build(Command):
             **({"title": self.title} if self.title else {}),
         )
         gc.freeze()  # what is loaded stays: no collection needs to look through it again
+        gc.set_threshold(50_000)  # tables hold many objects and hardly a cycle
         with measuring_apart(self.plugins) as measure, beside(self.plugins) as render:
             build_site(options, render=render, measure=measure)
         index = Path(self.out) / "index.html"

@@ -34,6 +34,12 @@ class SubmittedMethod:
     source: accepted.Digest | None
     """sha256 of the plugin's file, None for a method that ships with mobench."""
 
+    @classmethod
+    def shipped(cls, label: str) -> SubmittedMethod:
+        """Return the method that ships with mobench under a label."""
+        name, _, version = label.partition("@")
+        return cls(name, int(version), None)
+
     @property
     def label(self) -> str:
         """Name and version as specs spell them."""

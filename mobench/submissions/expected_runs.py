@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from mobench.core.spec import RunSpec
@@ -42,6 +42,15 @@ class Requirements:
             for point in sweep
         )
         return {spec.id: spec for spec in specs}
+
+    @cached_property
+    def planned(self) -> dict[str, RunSpec]:
+        """Every run of the suite with the methods that it lists, by id."""
+        planned: dict[str, RunSpec] = {}
+        for label in self.published:
+            method = SubmittedMethod.shipped(label)
+            planned |= self.runs_of(method, self.sweep_of(method) or ())
+        return planned
 
 
 @cache

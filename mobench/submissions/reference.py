@@ -22,7 +22,7 @@ from mobench.submissions.bundle import Bundle, SubmittedMethod, SubmittedSuite
 from mobench.submissions.collecting import Request, thinned
 from mobench.submissions.completeness import incomplete
 from mobench.submissions.curves import KeptCurve, drawn_curves
-from mobench.submissions.expected_runs import Requirements, definition, requirements, sorted_sweep
+from mobench.submissions.expected_runs import definition, requirements, sorted_sweep
 from mobench.submissions.plausibility import implausible
 
 PREFIX = "reference-"
@@ -74,8 +74,8 @@ def collect_reference(store: Store, request: Request) -> Bundle:
     for one in wanted.values():
         for name, kept in drawn_curves(one.suite).items():
             curves[name] = curves[name].joined(kept) if name in curves else kept
-    listed = {label: _method(label) for one in wanted.values() for label in one.published}
-    planned = {part: planned_runs(one) for part, one in wanted.items()}
+    listed = {label: SubmittedMethod.shipped(label) for one in wanted.values() for label in one.published}
+    planned = {part: one.planned for part, one in wanted.items()}
     first_seed = min(seed for one in wanted.values() for seed in one.suite.seeds)
     without = {name: kept for name, kept in curves.items() if kept.take != "last"}
     found = {
@@ -155,7 +155,7 @@ def _current(
         left_out.append(f"{len(part.runs)} runs of {part.label}: {error}")
         return None, False
     mine = [id_ for id_ in part.runs if id_ in specs]
-    planned = planned_runs(wanted)
+    planned = wanted.planned
     kept = tuple(id_ for id_ in mine if id_ in planned)
     present = {planned[id_].method for id_ in kept}
     known = [method for method in bundle.methods if method.label in present]
@@ -170,17 +170,3 @@ def _current(
         left_out.append(f"{part.label} was changed and asks for {missing} runs more; `make results` makes them")
     now = SubmittedSuite(part.suite, part.profile, definition(wanted.suite), sweeps, kept)
     return (now if kept else None), not changed
-
-
-def planned_runs(wanted: Requirements) -> dict[str, RunSpec]:
-    """Return every run of a suite with the methods that it lists, by id."""
-    planned: dict[str, RunSpec] = {}
-    for label in wanted.published:
-        method = _method(label)
-        planned |= wanted.runs_of(method, wanted.sweep_of(method) or ())
-    return planned
-
-
-def _method(label: str) -> SubmittedMethod:
-    name, _, number = label.partition("@")
-    return SubmittedMethod(name, int(number), None)

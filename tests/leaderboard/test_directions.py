@@ -95,19 +95,19 @@ class Crooked(Plain):
 
 
 def test_the_first_setting_is_the_knob_where_it_changes_anything() -> None:
-    assert _tables(Plain, {})[0] is None
-    knob, tables = _tables(Ranged, {"bold": "no"})
+    assert _tables(Plain, ())[0] is None
+    knob, tables = _tables(Ranged, (("bold", "no"),))
     assert knob is not None and (knob.name, knob.slides) == ("share", True)
     assert knob.values == ["0.0", "0.1", "0.5", "0.74", "0.99"] and knob.values[knob.chosen] == "0.1"
     assert [float(table[0, 0, 0]) for table in tables] == pytest.approx([0.0, 0.1, 0.5, 0.74, 0.99])
 
 
 def test_values_that_a_method_refuses_are_left_out() -> None:
-    knob, tables = _tables(Picky, {})
+    knob, tables = _tables(Picky, ())
     assert knob is None and len(tables) == 1
-    knob, _ = _tables(find_method("ws"), {})
+    knob, _ = _tables(find_method("ws"), ())
     assert knob is not None and knob.values == ["0.125", "0.25", "0.5", "1.0"], "2 is too much for the convex form"
-    knob, _ = _tables(find_method("mgda"), {})
+    knob, _ = _tables(find_method("mgda"), ())
     assert knob is not None and knob.values == ["none", "l2", "loss", "loss+"] and not knob.slides
 
 

@@ -151,7 +151,7 @@ def numbers_of(suite: str) -> SuiteNumbers:
 @cache
 def site(suite: str) -> str:
     pages = Pages(title="t", built="now", version="1", commit="")
-    return suite_page(pages, SuiteView(numbers_of(suite), None, []), contender_links([results(suite)]))
+    return suite_page(pages, SuiteView(numbers_of(suite), None, list), contender_links([results(suite)]))
 
 
 @pytest.mark.parametrize("suite", SUITES)

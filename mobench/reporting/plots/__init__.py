@@ -1,8 +1,8 @@
 """Plots of results, one class in each file: numbers from a suite's results, and a figure from these numbers.
 
 A suite says which it wants: `plots: [hypervolume, {plot: scale, value: secondary}]`. Beside `plot`, an entry may
-have `where` (only runs whose columns have these values) and the options of the plot. Matplotlib is imported when the
-first figure is drawn, so that names and options can be checked at once.
+have `where` (only runs whose columns have these values) and the options of the plot. Matplotlib and seaborn are
+imported when the first figure is drawn, so that names and options can be checked at once.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from mobench.core.about import Look
@@ -61,61 +62,34 @@ def method_styles(names: Iterable[str]) -> dict[str, Look]:
     return {name: looks[name] for name in ordered}
 
 
-_TEXT, _SMALL_TEXT = 1.05 * (0.8 * 12.0), 1.05 * (0.8 * 11.0)
-_TICK = 0.8 * 6.0
-_STYLE: dict[str, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": "#8a8a8a",
-    "axes.facecolor": "white",
-    "axes.grid": True,
-    "axes.labelcolor": ".15",
-    "axes.labelsize": _TEXT,
-    "axes.linewidth": 1.0,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10.0,
-    "axes.titley": 1.0,  # where it would be found to be, by measuring every tick of every panel
-    "figure.dpi": 100.0,
-    "figure.facecolor": "white",
-    "font.family": ["DejaVu Sans"],
-    "font.size": _TEXT,
-    "grid.color": "#e4e4e4",
-    "grid.linestyle": "-",
-    "grid.linewidth": 0.7,
-    "legend.fontsize": _SMALL_TEXT,
-    "legend.frameon": False,
-    "legend.title_fontsize": _TEXT,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5.5,
-    "lines.solid_capstyle": "round",
-    "patch.edgecolor": "w",
-    "patch.force_edgecolor": True,
-    "patch.linewidth": 0.8,
-    "savefig.dpi": 150.0,
-    "svg.hashsalt": "mobench",
-    "text.color": ".15",
-    "xtick.bottom": False,
-    "xtick.color": ".15",
-    "xtick.labelsize": _SMALL_TEXT,
-    "xtick.major.size": _TICK,
-    "xtick.major.width": 1.0,
-    "xtick.minor.size": 3.2,
-    "xtick.minor.width": 0.8,
-    "ytick.color": ".15",
-    "ytick.labelsize": _SMALL_TEXT,
-    "ytick.left": False,
-    "ytick.major.size": _TICK,
-    "ytick.major.width": 1.0,
-    "ytick.minor.size": 3.2,
-    "ytick.minor.width": 0.8,
-}
-"""In what our plots differ from matplotlib's own defaults: a light grid on white, without marks at the ticks."""
-
-
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw and save in one style that does not depend on the reader's matplotlib settings."""
     import matplotlib
 
-    settings: dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE}
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(_settings()):
         yield
+
+
+@cache
+def _settings() -> dict[Any, Any]:
+    import matplotlib
+    import seaborn
+
+    changes: dict[Any, Any] = {
+        "axes.titlesize": 10.0,
+        "axes.titlelocation": "left",
+        "axes.titley": 1.0,  # where it would be found to be, by measuring every tick of every panel
+        "axes.edgecolor": "#8a8a8a",
+        "grid.color": "#e4e4e4",
+        "grid.linewidth": 0.7,
+        "font.family": ["DejaVu Sans"],
+        "legend.frameon": False,
+        "lines.linewidth": 1.6,
+        "lines.markersize": 5.5,
+        "svg.hashsalt": "mobench",
+        "figure.dpi": 100.0,
+        "savefig.dpi": 150.0,
+    }
+    style = {**seaborn.axes_style("whitegrid"), **seaborn.plotting_context("paper", font_scale=1.05)}
+    return {**matplotlib.rcParamsDefault, **style, **changes}

@@ -99,7 +99,7 @@ def _prepare(plugins: Sequence[str]) -> None:
     that is done once after every figure, and never among what is loaded.
     """
     import matplotlib.backends.backend_agg
-    import matplotlib.backends.backend_svg
+    import matplotlib.backends.backend_svg  # noqa: F401
     import seaborn  # noqa: F401
 
     from mobench.core.registry import load_plugins, plots

@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mobench.cli import main
+from mobench.core.outcome import Outcome
+from mobench.core.spec import RunSpec
 from mobench.running import publishing
 from mobench.running.events import Event, Stepped
 from mobench.running.executor import execute
@@ -29,6 +32,7 @@ PATIENCE = 120.0
 DRIVER = """
 import sys
 from pathlib import Path
+from typing import Any
 from mobench.running.executor import execute
 from mobench.store.folder import Store
 from tests.running import trainers
@@ -46,6 +50,22 @@ def wait_for(root: Path, what: Callable[[FolderStatus], bool]) -> FolderStatus:
     return found
 
 
+def train_until_looked_at(group: Sequence[RunSpec], checkpoint: Path | None = None) -> list[Outcome | None]:
+    """Report the first step, and take the next when the file `looked` lies beside the results folder."""
+    assert checkpoint is not None
+    looked, tell = checkpoint.parents[2] / "looked", loop.tell
+
+    def tell_and_wait(*words: Any) -> None:
+        tell(*words)
+        deadline = time.monotonic() + PATIENCE
+        while not looked.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "tell", tell_and_wait)
+        return train_reporting_every_step(group, checkpoint)
+
+
 def test_a_run_under_way_says_where_and_how_far_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "PUBLISH_SECONDS", 0.01)
     monkeypatch.setattr(loop, "REPORT_SECONDS", loop.REPORT_SECONDS)
@@ -54,8 +74,9 @@ def test_a_run_under_way_says_where_and_how_far_it_is(store: Store, monkeypatch:
     def look(event: Event) -> None:
         if isinstance(event, Stepped) and not seen:
             seen.append(wait_for(store.root, lambda found: any(d.jobs and d.jobs[0].step for d, _ in found.drivers)))
+            (store.root.parent / "looked").touch()
 
-    execute([runs(3)], store, jobs=1, train=train_reporting_every_step, on_event=look)
+    execute([runs(3)], store, jobs=1, train=train_until_looked_at, on_event=look)
     (status,) = seen
     ((driver, state),) = status.drivers
     (job,) = driver.jobs

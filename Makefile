@@ -11,8 +11,10 @@ demo: $(VENV)/installed           ## install, train and prune a small network by
 SHIPPED := leaderboard/submissions
 # Speed as last measured on idle cores: `make peers`, then site.json and peers.svg of its folder.
 PEERS   := leaderboard/peers/site.json
+# What came of repeating shipped runs: `make verdicts`.
+VERDICTS := leaderboard/verdicts.json
 site: $(VENV)/installed           ## install, build the leaderboard from the results that ship (and your own), and say where it is
-	$(BIN)/mobench leaderboard build submissions=$(SHIPPED) peers=$(PEERS)
+	$(BIN)/mobench leaderboard build submissions=$(SHIPPED) verdicts=$(VERDICTS) peers=$(PEERS)
 
 .PHONY: screenshot
 screenshot: $(VENV)/tested         ## the README's picture of the built site: docs/leaderboard.webp
@@ -34,6 +36,11 @@ ifdef data.root
 	$(REFER) suite=compression profile=$$profile || exit; done
 endif
 	$(BIN)/mobench leaderboard verify budget=0
+
+.PHONY: verdicts
+BUDGET ?= 120
+verdicts: $(VENV)/installed       ## repeat shipped runs, BUDGET=120 seconds of each bundle, for what the site says of them; data.root=DIR adds CIFAR-10
+	$(BIN)/mobench leaderboard verify budget=$(BUDGET) verdicts=$(VERDICTS) $(if $(data.root),data.root="$(data.root)")
 
 # Three workers keep two cores busy, since some tests wait for a cluster or a signal. Neighbours stay together, so that
 # what they share is made once; a worker that has nothing left takes from the one that has most.

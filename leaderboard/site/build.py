@@ -15,6 +15,7 @@ from mobench.reporting.rendering import Render, at_once
 from mobench.running.environment import environment
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.store.folder import Store
+from mobench.submissions.verdict_file import read_verdicts
 
 from .contender_links import ContenderLink, contender_links
 from .details import details
@@ -53,6 +54,7 @@ class SiteOptions:
     out: Path
     submissions: Path | None = None
     verified: Path | None = None
+    verdicts: Path | None = None
     speed: Path | None = None
     peers: Path | None = None
     title: str = "mobench"
@@ -67,7 +69,8 @@ def build_site(
     """
     check_place(options.out)
     speed = read_speed(options.speed, options.peers)
-    submissions = read_submissions(options.submissions, options.verified, say)
+    kept = {} if options.verdicts is None else read_verdicts(options.verdicts)
+    submissions = read_submissions(options.submissions, options.verified, say, kept)
     store = Store(options.results)
     results = list(read_results(store, submissions.parts, submissions.references, say))
     if not results:

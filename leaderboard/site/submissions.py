@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from mobench.core.spec import RunSpec
 from mobench.scoring.sent_in import SentIn
@@ -18,6 +19,7 @@ from mobench.submissions.expected_runs import requirements
 from mobench.submissions.name_conflicts import TakenNames
 from mobench.submissions.reference import checked
 from mobench.submissions.verdict import ALL, Verdict, verdicts
+from mobench.submissions.verdict_file import KeptVerdict
 
 Say = Callable[[str], None]
 Row = tuple[str, str, str]
@@ -51,7 +53,7 @@ class Reference:
     planned: frozenset[str]
     """The ids of all runs that the suite asks for."""
     verdict: str
-    """What came of repeating them here."""
+    """What came of repeating them, before and here."""
 
     @property
     def words(self) -> str:
@@ -72,10 +74,13 @@ class Submissions:
     """The text of a method's file where its bundle has it, by method. It is read, never run."""
 
 
-def read_submissions(folder: Path | None, verified: Path | None, warn: Say) -> Submissions:
+def read_submissions(
+    folder: Path | None, verified: Path | None, warn: Say, kept: Mapping[str, KeptVerdict] = MappingProxyType({})
+) -> Submissions:
     """Return what bundles hold, with the verdict of the repeated runs in the results folder `verified`.
 
-    A bundle with a fault is left out, and said so.
+    A bundle with a fault is left out, and said so. Of references there may be verdicts that were `kept`, by the
+    sha256 of their files.
     """
     found: dict[tuple[str, str], list[Submitted]] = {}
     references: dict[tuple[str, str], Reference] = {}
@@ -102,7 +107,7 @@ def read_submissions(folder: Path | None, verified: Path | None, warn: Say) -> S
         for part in bundle.suites:
             key = part.suite, part.profile
             if bundle.is_reference:
-                references[key] = _reference(bundle, part, judged[(*key, ALL)])
+                references[key] = _reference(bundle, part, judged[(*key, ALL)], kept.get(bundle.sha256))
             else:
                 found.setdefault(key, []).append(_submitted(bundle, part, judged, repeated))
     return Submissions(found, references, sources)
@@ -132,8 +137,10 @@ def _submitted(
     return Submitted(part.suite, part.profile, tuple(repeated.get(one.id, one) for one in records), sent_in)
 
 
-def _reference(bundle: Bundle, part: SubmittedSuite, verdict: Verdict) -> Reference:
+def _reference(bundle: Bundle, part: SubmittedSuite, verdict: Verdict, kept: KeptVerdict | None) -> Reference:
     ids = set(part.runs)
+    before = kept.words(ids) if kept is not None else ""
+    words = [before, *([verdict.words] if verdict.repeated or not before else [])]
     return Reference(
         bundle=bundle.name,
         by=bundle.by,
@@ -141,7 +148,7 @@ def _reference(bundle: Bundle, part: SubmittedSuite, verdict: Verdict) -> Refere
         notes=bundle.notes,
         records=tuple(record for record in bundle.records if record.id in ids),
         planned=frozenset(requirements(part.suite, part.profile).planned),
-        verdict=verdict.words,
+        verdict="; ".join(filter(None, words)),
     )
 
 

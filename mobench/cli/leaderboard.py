@@ -27,6 +27,9 @@ class Build(Command):
     verified: str | None = text(
         None, meaning="runs that `leaderboard verify verified=DIR` repeated; others are not ranked", shown="DIR"
     )
+    verdicts: str | None = text(
+        None, meaning="what `leaderboard verify verdicts=FILE` wrote of bundles that ship with mobench", shown="FILE"
+    )
     speed: str | None = text(None, meaning="records of `asv publish` (.asv/html) to show under speed/", shown="DIR")
     peers: str | None = text(None, meaning="a JSON table of speed beside other libraries", shown="FILE")
     plugins: list[str] = PLUGINS
@@ -46,7 +49,7 @@ class Build(Command):
         from mobench.reporting.rendering import beside
 
         load_plugins(self.plugins)
-        places = {key: getattr(self, key) for key in ("submissions", "verified", "speed", "peers")}
+        places = {key: getattr(self, key) for key in ("submissions", "verified", "verdicts", "speed", "peers")}
         options = SiteOptions(
             results=Path(self.results),
             out=Path(self.out),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mobench.submissions import Bundle
     from mobench.submissions.rerun import Rerun
     from mobench.submissions.verdict import Verdict
+    from mobench.submissions.verdict_file import KeptVerdict
 
     Row = tuple[str, str, str]
 
@@ -40,6 +41,7 @@ class Verify(Command):
   mobench leaderboard verify
   mobench leaderboard verify mine.jsonl.gz plugins=mine.py budget=600
   mobench leaderboard verify plugins=leaderboard/submissions verified=verified
+  mobench leaderboard verify verdicts=leaderboard/verdicts.json
 """
 
     files: list[str] = names(meaning="the bundles to check", shown="FILE …")
@@ -54,7 +56,9 @@ class Verify(Command):
     verified: str | None = text(
         None, meaning="keep the repeated runs there, for `leaderboard build`; runs that are there count", shown="DIR"
     )
-
+    verdicts: str | None = text(
+        None, meaning="write what came of reference bundles there, for `leaderboard build`", shown="FILE"
+    )
     data_root: str | None = text(
         None, meaning="folder that holds the data sets; nothing is fetched (default: data)", shown="DIR"
     )
@@ -68,7 +72,10 @@ class Verify(Command):
                 raise UserError(f"{path}: there is no such file")
         from mobench.submissions import find_bundles
         from mobench.submissions.collecting import plugin_files
+        from mobench.submissions.verdict_file import read_verdicts, write_verdicts
 
+        if self.verdicts is not None and Path(self.verdicts).exists():
+            read_verdicts(Path(self.verdicts))  # a file of something else is left alone
         folder = Path(self.submissions or SUBMISSIONS)
         paths = named or find_bundles(folder)
         files = plugin_files(self.plugins)
@@ -84,10 +91,18 @@ class Verify(Command):
         here.export()
         seed = secrets.randbelow(10**6) if self.seed is None else self.seed
         with tempfile.TemporaryDirectory(prefix="mobench-verify-") as scratch:
-            return _verify(paths, self.budget, seed, files, Path(self.verified or scratch))
+            refused, kept = _verify(paths, self.budget, seed, files, Path(self.verified or scratch))
+        if self.verdicts is not None:
+            write_verdicts(Path(self.verdicts), kept)
+        total = f"{len(paths)} bundle{'s' if len(paths) != 1 else ''}"
+        print(f"{total}: {refused} refused" if refused else f"{total}: none refused")
+        return 1 if refused else 0
 
 
-def _verify(paths: Sequence[Path], budget: float, seed: int, files: Mapping[str, Path], kept: Path) -> int:
+def _verify(
+    paths: Sequence[Path], budget: float, seed: int, files: Mapping[str, Path], folder: Path
+) -> tuple[int, dict[str, KeptVerdict | None]]:
+    """Return how many bundles are refused, and what is kept of reference bundles that were repeated or are refused."""
     from mobench.store.folder import Store
     from mobench.store.validation import shown
     from mobench.submissions import BundleError, read_bundle
@@ -95,15 +110,17 @@ def _verify(paths: Sequence[Path], budget: float, seed: int, files: Mapping[str,
     from mobench.submissions.reference import checked
     from mobench.submissions.rerun import rerun
     from mobench.submissions.verdict import verdicts
+    from mobench.submissions.verdict_file import KeptVerdict
 
-    taken, store = TakenNames(), Store(kept)
+    taken, store = TakenNames(), Store(folder)
     refused = 0
+    kept: dict[str, KeptVerdict | None] = {}
     for path in paths:
         print(shown(path.name, WIDTH))
         try:
             bundle = read_bundle(path)
         except BundleError as error:
-            refused += 1
+            refused, kept[path.name] = refused + 1, None
             _print_findings([str(error)])
             continue
         looked_at = checked(bundle)
@@ -113,20 +130,21 @@ def _verify(paths: Sequence[Path], budget: float, seed: int, files: Mapping[str,
         for words in looked_at.left_out:
             _print_point(f"left out: {words}")
         if found:
-            refused += 1
+            refused, kept[path.name] = refused + 1, None
             _print_findings(found)
             continue
         again = rerun(bundle, store, budget=budget, seed=seed, files=files)
-        judged = verdicts(bundle, {record.id: record for record in store.records({run.id for run in bundle.records})})
+        repeated = {record.id: record for record in store.records({run.id for run in bundle.records})}
+        judged = verdicts(bundle, repeated)
         differing = [finding for verdict in judged.values() for finding in verdict.findings]
         if differing:
-            refused += 1
+            refused, kept[path.name] = refused + 1, None
             _print_findings(list(dict.fromkeys(differing)))
-        else:
-            _print_passed(judged, again, budget, seed, always=bundle.is_reference)
-    total = f"{len(paths)} bundle{'s' if len(paths) != 1 else ''}"
-    print(f"{total}: {refused} refused" if refused else f"{total}: none refused")
-    return 1 if refused else 0
+            continue
+        if bundle.is_reference and repeated:
+            kept[path.name] = KeptVerdict.of(bundle, judged.values(), repeated)
+        _print_passed(judged, again, budget, seed, always=bundle.is_reference)
+    return refused, kept
 
 
 def _print_content(bundle: Bundle) -> None:

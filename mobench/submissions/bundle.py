@@ -102,6 +102,8 @@ class Bundle(Submission):
 
     name: str
     """The file's name."""
+    sha256: str = ""
+    """Of the file; empty for one that was not read from a file."""
     suites: tuple[SubmittedSuite, ...]
     curves: Mapping[str, KeptCurve]
     """What its runs keep of curves."""

@@ -149,7 +149,14 @@ def _parse(name: str, packed: bytes) -> Bundle:
     suites = tuple(
         SubmittedSuite(**vars(part), runs=tuple(ids)) for part, ids in zip(header.suites, members, strict=True)
     )
-    return Bundle(**_shared(Submission, header), name=name, suites=suites, curves=curves, records=records)
+    return Bundle(
+        **_shared(Submission, header),
+        name=name,
+        sha256=hashlib.sha256(packed).hexdigest(),
+        suites=suites,
+        curves=curves,
+        records=records,
+    )
 
 
 def _read_line(kind: TypeAdapter[LineT], place: str, line: bytes) -> LineT:

@@ -16,6 +16,7 @@ from mobench.leaderboard.site.submissions import read_submissions
 from mobench.planning.suite import load_suite
 from mobench.reporting.sheets import methods_sheet
 from mobench.store.folder import Store
+from mobench.submissions.verdict_file import read_verdicts
 
 SHIPPED = Path(__file__).parents[2] / "leaderboard" / "submissions"
 QUOTED = re.compile(r"\d\.\d{3} \[\d\.\d{3}, \d\.\d{3}\]")
@@ -66,3 +67,8 @@ def test_the_mean_ranks_in_the_findings_are_those_of_the_front_page(shipped):
     quoted = RANK.findall(words_of(first))
     assert overall is not None and quoted
     assert set(quoted) <= {f"{row.rank} {row.interval}" for row in overall.rows}
+
+
+def test_what_is_kept_of_repeated_runs_is_about_bundles_that_ship():
+    kept = read_verdicts(SHIPPED.parent / "verdicts.json").values()
+    assert {verdict.bundle for verdict in kept} <= {path.name for path in SHIPPED.iterdir()}

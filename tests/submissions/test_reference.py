@@ -1,6 +1,7 @@
 """Reference bundles: whole suites of shipped methods, which count as stored runs."""
 
 import contextlib
+import hashlib
 import json
 
 import pytest
@@ -17,6 +18,7 @@ from mobench.submissions.collecting import thinned
 from mobench.submissions.curves import KeptCurve, drawn_curves
 from mobench.submissions.name_conflicts import TakenNames
 from mobench.submissions.reference import checked
+from mobench.submissions.verdict_file import read_verdicts
 from mobench.training.loop import train
 from tests.commands import run_here
 from tests.submissions.conftest import run_mobench
@@ -95,6 +97,62 @@ def test_a_reference_is_verified_by_repeating_runs(made, tmp_path):
     assert "  VERIFIED" in text and "not ranked" not in text
     found = read_submissions(made / "shipped", tmp_path, print)
     assert found.references["theory-descent", "quick"].verdict == "repeated to the last bit: 48 of 48 runs"
+
+
+def test_a_kept_verdict_is_shown_as_long_as_the_bundle_is_the_same(made, tmp_path):
+    """It says how many runs were repeated, how closely they agree, by which code and when; nothing else is shown."""
+    file = tmp_path / "verdicts.json"
+
+    def shown(shipped):
+        found = read_submissions(shipped, None, print, read_verdicts(file))
+        return found.references["theory-descent", "quick"].verdict
+
+    def verify(shipped, *words, code=0):
+        words = (f"submissions={shipped}", f"verdicts={file}", "budget=0", *words)
+        run_mobench("leaderboard", "verify", *words, cwd=made, code=code)
+
+    verify("shipped")
+    assert json.loads(file.read_bytes()) == {"bundles": []}, "nothing was repeated"
+    assert shown(made / "shipped") == "not repeated: 0 of 48 runs"
+
+    verify("shipped", f"verified={made / 'out'}")
+    (kept,) = json.loads(file.read_bytes())["bundles"]
+    assert kept["sha256"] == hashlib.sha256(packed(made)).hexdigest() and kept["equal"] == "to the last bit"
+    assert (len(kept["repeated"]), kept["runs"], kept["bundle"]) == (48, 48, NAME)
+    code = f"mobench {kept['mobench']}{', commit ' + kept['commit'] if kept['commit'] else ''}"
+    words = f"48 of 48 runs repeated, equal to the last bit ({code}, {kept['day']})"
+    assert shown(made / "shipped") == words
+
+    verify("shipped")
+    assert shown(made / "shipped") == words, "what was repeated before stays"
+
+    header, runs = opened(packed(made))
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / NAME).write_bytes(sealed({**header, "notes": "Written anew."}, runs))
+    assert shown(other) == "not repeated: 0 of 48 runs", "another content was not repeated"
+
+    runs[0]["outcome"]["metrics"]["loss/quadratic"] += 1.0
+    (other / NAME).write_bytes(sealed(header, runs))
+    verify(other, f"verified={made / 'out'}", code=1)
+    assert json.loads(file.read_bytes()) == {"bundles": []}, "what differs when repeated has no verdict"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[]", "not an object"),
+        ('{"bundles": [{}]}', "is missing"),
+        ('{"bundles": [], "more": 1}', "not a known field"),
+        ("no", "not JSON"),
+    ],
+)
+def test_a_file_that_holds_no_verdicts_is_refused_and_left_alone(made, tmp_path, text, reason):
+    file = tmp_path / "verdicts.json"
+    file.write_text(text)
+    words = ("submissions=shipped", "budget=0", f"verdicts={file}")
+    assert reason in run_mobench("leaderboard", "verify", *words, cwd=made, code=2)
+    assert file.read_text() == text
 
 
 def test_a_forged_curve_or_metric_of_a_repeated_run_refuses_the_bundle(made, tmp_path):

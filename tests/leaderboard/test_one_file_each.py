@@ -13,10 +13,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from mobench.cli import main
-from mobench.core.registry import load_plugins
-from mobench.leaderboard.site import SiteOptions, build_site
 from mobench.leaderboard.site.names import file_stem
-from tests.commands import plugins_forgotten
 from tests.leaderboard.browser import browser, watched_page
 from tests.leaderboard.figure import gradients_at, read_tables
 
@@ -128,9 +125,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text.lstrip(), encoding="utf-8")
     printed(folder, "run", "suite=bowls.yaml", "jobs=2", "--quiet")
-    with contextlib.chdir(folder), plugins_forgotten():
-        load_plugins(["plugins"])
-        build_site(SiteOptions(Path("results"), Path("site")), say=lambda line: None)
+    printed(folder, "leaderboard", "build")
     return folder
 
 

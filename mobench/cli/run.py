@@ -117,25 +117,31 @@ class Run(Command, Resources):
 
         plugins = [str(Path(path).resolve()) for path in self.plugins]
         guarded = not executor.in_this_process
-        if guarded and (has_foreign_code(plugins) or not (self.dry_run or executor.elsewhere)):
-            fork_server.start()  # loads torch while the plan is made
-        request = Request(
-            suites,
-            self.overrides,
-            root,
-            plugins,
-            problems=self.problem,
-            retry_failed=self.retry == "failed",
-            workers=executor.capacity(self.share),
-            prepare=not self.dry_run,
-        )
-        _print_remarks(suites)
-        if self.dry_run:
-            return _dry_run(request, self, guarded)
-        from mobench.reporting.followers import Followers
+        needed = guarded and (has_foreign_code(plugins) or not (self.dry_run or executor.elsewhere))
+        started = needed and fork_server.start()  # loads torch while the plan is made
+        try:
+            request = Request(
+                suites,
+                self.overrides,
+                root,
+                plugins,
+                problems=self.problem,
+                retry_failed=self.retry == "failed",
+                workers=executor.capacity(self.share),
+                prepare=not self.dry_run,
+            )
+            _print_remarks(suites)
+            if self.dry_run:
+                return _dry_run(request, self, guarded)
+            from mobench.reporting.followers import Followers
 
-        followers = Followers(self.log, self.tensorboard, self.mlflow)
-        return _run(plan_work(request, check_suites, guarded=guarded), request, self, executor, followers)
+            followers = Followers(self.log, self.tensorboard, self.mlflow)
+            work = plan_work(request, check_suites, guarded=guarded)
+        except UserError:
+            if started:
+                fork_server.abandon()  # there is nothing to load torch for
+            raise
+        return _run(work, request, self, executor, followers)
 
     @property
     def share(self) -> Share:

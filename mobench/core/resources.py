@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from mobench.core.cuda import cuda_is_available
 from mobench.core.settings import Configurable, choice, flag, real, text
 from mobench.errors import UserError
 
@@ -40,9 +41,7 @@ class Resources(Configurable):
     @property
     def torch_device(self) -> str:
         """The torch device that is meant."""
-        import torch
-
-        return self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+        return self.device if self.device != "auto" else "cuda" if cuda_is_available() else "cpu"
 
     @property
     def may_download(self) -> bool:

@@ -21,6 +21,7 @@ from warnings import warn
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
+from mobench.core.cuda import cuda_is_available
 from mobench.errors import UserError, misshaped, nearest, unknown
 from mobench.planning.overrides import overlay
 from mobench.planning.suite_parts import AUTO, SEEDS, STANDARD, STRICT, Parts, Profile, SuiteFile
@@ -115,9 +116,7 @@ def choose_profile(name: str, suite: SuiteFile, asked: str | None, device: str =
     """Return the profile that is meant, and a sentence for the user where the machine decided."""
     chosen = asked or suite.default_profile or STANDARD
     if chosen == AUTO and suite.auto is not None:
-        import torch
-
-        there = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
+        there = cuda_is_available() if device == "auto" else device.startswith("cuda")
         here = "a CUDA device is here" if there else "no CUDA device here"
         reason = here if device == "auto" else f"device={device}"
         chosen = suite.auto.cuda if there else suite.auto.cpu

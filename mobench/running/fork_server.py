@@ -41,11 +41,13 @@ _starting = threading.Lock()
 context = multiprocessing.get_context("forkserver")
 
 
-def start() -> None:
-    """Start the server unless it runs, and return at once; it takes seconds to load torch."""
+def start() -> bool:
+    """Start the server unless it runs, and return at once whether it was started; it takes seconds to load torch."""
     with _starting:
-        if not lives():
-            _start()
+        if lives():
+            return False
+        _start()
+        return True
 
 
 def _start() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from mobench.core.cuda import cuda_device_count
 from mobench.core.resources import resources
 from mobench.errors import UserError
 from mobench.running.executors.base import Share
@@ -37,9 +38,7 @@ def visible_devices(device: str, gpus: str) -> list[str]:
     """Return the names of the CUDA devices that runs may use; none if they are to stay on the CPU."""
     if device == "cpu" or gpus == "none":
         return []
-    import torch
-
-    count = torch.cuda.device_count()
+    count = cuda_device_count()
     listed = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(position) for position in range(count)] if listed is None else listed.split(",")[:count]
     if device.startswith("cuda:"):  # such a device is there: `Resources.check`

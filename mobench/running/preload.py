@@ -8,14 +8,9 @@ import pkgutil
 import shutil
 import warnings
 
-import torch
-
 import mobench.training.loop  # noqa: F401 - imported for what it loads
 from mobench.running.fork_server import MARK
 from mobench.running.process_tree import adopt_orphans, kill_descendants
-
-# The first optimizer makes torch load its compiler: nearly two seconds and 150 MB, here once for all.
-torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
 
 # What ships with mobench; plugins from elsewhere may not survive a fork and are left to the workers.
 for name in ("mobench.methods", "mobench.problems"):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
-OUT_OF_MEMORY = (MemoryError, torch.cuda.OutOfMemoryError)
-"""Errors that say nothing against a method: with less beside it, the same run may succeed."""
 _ALLOCATOR = "DefaultCPUAllocator: can't allocate memory"
 
 _requested = False
@@ -27,5 +23,12 @@ def stop_requested() -> bool:
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
-    """Say whether an error means that memory ran out, of the machine or of the device."""
-    return isinstance(error, OUT_OF_MEMORY) or (isinstance(error, RuntimeError) and _ALLOCATOR in str(error))
+    """Say whether an error means that memory ran out, of the machine or of the device.
+
+    It says nothing against a method: with less beside it, the same run may succeed.
+    """
+    import torch  # here, because the scheduler, which trains nothing, loads this file too
+
+    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and _ALLOCATOR in str(error)

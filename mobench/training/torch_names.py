@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from mobench.core.torch_compiler import leave_compiler_out
 from mobench.errors import UserError, spelled, unknown
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def optimizers() -> dict[str, type[torch.optim.Optimizer]]:
     """Return the optimizers of the installed torch by their class names in lower case."""
     import torch
 
+    leave_compiler_out(torch.optim.Optimizer)
     classes = [value for value in vars(torch.optim).values() if inspect.isclass(value)]
     found = {kind.__name__.lower(): kind for kind in classes if issubclass(kind, torch.optim.Optimizer)}
     return {name: kind for name, kind in found.items() if name not in NEEDS_MORE_THAN_GRADIENTS}

@@ -1,7 +1,7 @@
 """Workers on a machine with several GPUs: where each of them computes, and what happens when memory runs out.
 
-All that is pretended, in every process, is that `torch.cuda` counts three devices. Runs still compute on the CPU.
-Commands, worker processes and their environment are real.
+All that is pretended, in every process, is a driver, and that `torch.cuda` counts three devices. Runs still
+compute on the CPU. Commands, worker processes and their environment are real.
 """
 
 from __future__ import annotations
@@ -27,21 +27,30 @@ NAMES = ("witness", "greedy", "insatiable")
 PRETENDED = """
 import importlib.util, sys
 
-class AfterTorch:
+def three_devices(torch):
+    torch.cuda.device_count = lambda: 3
+    torch.cuda.is_available = lambda: False  # Lightning has it follow `device_count`, by a variable it sets
+
+def a_driver(cuda):
+    cuda.NVIDIA = "libc.so.6"
+
+class After:
+    def __init__(self, name, change):
+        self.name, self.change = name, change
+
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         load = spec.loader.exec_module
         def exec_module(module):
             load(module)
-            module.cuda.device_count = lambda: 3
-            module.cuda.is_available = lambda: False  # Lightning has it follow `device_count`, by a variable it sets
+            self.change(module)
         spec.loader.exec_module = exec_module
         return spec
 
-sys.meta_path.insert(0, AfterTorch())
+sys.meta_path[:0] = [After("torch", three_devices), After("mobench.core.cuda", a_driver)]
 """
 
 METHODS = '''

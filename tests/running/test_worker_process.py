@@ -17,6 +17,7 @@ from mobench.running.executors.local import Slot, poll_slots
 from mobench.running.job import Halted, Job
 from mobench.running.machine import Place
 from mobench.running.worker_process import WorkerProcess
+from tests.commands import run_here
 from tests.faults.processes import leftovers, living, marked, wait_until
 from tests.running import trainers
 
@@ -51,6 +52,12 @@ def test_a_worker_that_is_still_starting_stops_at_once(tmp_path: Path) -> None:
     slot.ask_to_stop()
     assert poll_slots([slot], 60.0) == [(job, Halted())] and slot.job is None
     slot.stop()
+
+
+def test_a_mistake_leaves_no_server_behind_that_loads_torch_for_nobody(tmp_path: Path) -> None:
+    fork_server.abandon()
+    assert "unknown method 'pdc'" in run_here("run", "suite=escape", "methods=pdc", cwd=tmp_path, code=2)
+    assert fork_server.server_id() is not None and not fork_server.lives()
 
 
 STARTS = (

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from torch import nn
-from torchvision.ops import Conv2dNormActivation
 
 
 def conv_norm_relu(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Module:
     """Return a convolution that keeps the image size up to `stride`, with BatchNorm and ReLU."""
-    block: nn.Module = Conv2dNormActivation(inputs, outputs, kernel_size=kernel, stride=stride)
-    return block
+    convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
 
 
 def initialise(model: nn.Module) -> nn.Module:

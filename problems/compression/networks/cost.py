@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from mobench.core.torch_compiler import leave_compiler_out
+
 BATCH_NORM_FLOPS = 8
 """FLOPs for each element a BatchNorm writes: four multiply-adds.
 
@@ -36,6 +38,7 @@ def flops(model: nn.Module, input_shape: Sequence[int]) -> int:
     subject.eval()
     try:
         with torch.no_grad(), FlopCounterMode(display=False, custom_mapping={batch_norm: _batch_norm_flops}) as counter:
+            leave_compiler_out(type(getattr(counter, "mode", counter)))
             subject(torch.zeros(1, *input_shape, dtype=first.dtype))
     finally:
         for module, before in training.items():

@@ -24,7 +24,7 @@ from mobench.scoring.claims import SIGNS, ClaimResult
 from mobench.scoring.contenders import spelled
 from mobench.scoring.hypervolumes import PAPER
 from mobench.scoring.published import Comparison
-from mobench.scoring.selection import SelectedRow
+from mobench.scoring.selected_rows import SelectedRow
 from mobench.scoring.selection_words import selection_words
 from mobench.scoring.suite_results import SuiteResults
 

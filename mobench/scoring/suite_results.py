@@ -27,7 +27,8 @@ from mobench.scoring.published import Comparison, compare, load_published
 from mobench.scoring.query import Query, has_column, rows_where, select, suite_tables
 from mobench.scoring.results_table import instance_of, results_table
 from mobench.scoring.scores import overall_scores
-from mobench.scoring.selection import SelectedRow, Sweeps, selected_frame, selected_rows
+from mobench.scoring.selected_rows import SelectedRow, selected_frame, selected_rows
+from mobench.scoring.selection import Sweeps
 from mobench.scoring.sent_in import SentIn
 from mobench.scoring.unscored import without_unscored
 from mobench.store.columns import RunColumns

@@ -7,7 +7,7 @@ from mobench import UserError
 from mobench.planning.suite import Suite
 from mobench.reporting.sheets import selected_sheets
 from mobench.scoring.published import PublishedValue
-from mobench.scoring.selection import selected_frame, selected_rows
+from mobench.scoring.selected_rows import selected_frame, selected_rows
 from tests.reporting.frames import run, sweep, table
 from tests.scoring.made_results import results_of
 

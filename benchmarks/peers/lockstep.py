@@ -1,4 +1,7 @@
-"""Small networks that train as one: how many times faster a run's share of a step is than the same step alone."""
+"""Small networks that train as one: how many times faster a run's share of a step is than the same step alone.
+
+Where there is a plain step of the network, a second row says how many of these the share costs.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from statistics import median
 import torch
 
 from benchmarks.peers.row import Asked, Ratio, Row, interleaved
-from benchmarks.tracked.kernels.step import BATCH, EQUATIONS, pcd_step, physics_step
+from benchmarks.tracked.kernels.step import BATCH, EQUATIONS, pcd_step, physics_step, plain_step
 
 PART = "lockstep"
 COMMAND = "make peers only=lockstep"
@@ -33,11 +36,16 @@ def rows(size: Size) -> Iterator[Row]:
     """Yield how much a run gains by its neighbours, on one thread as in a worker."""
     torch.set_num_threads(1)
     steps = {f"digits-cnn {BATCH} K={k}": partial(pcd_step, k) for k in size.ks}
+    plain = {f"digits-cnn {BATCH} K={k}": {"plain": plain_step(k)} for k in size.ks}
     steps |= {equation: partial(physics_step, equation) for equation in EQUATIONS}
     for name, step in steps.items():
         for runs in size.runs:
-            seconds = interleaved({"alone": step(), "together": step(runs)}, size.rounds)
+            calls = {"alone": step(), "together": step(runs), **plain.get(name, {})}
+            seconds = interleaved(calls, size.rounds)
             shares = [value / runs for value in seconds["together"]]
             what = f"{name}, {runs} runs: {1e3 * median(shares):.2f} ms each"
             asked = FASTER if runs == max(size.runs) else None
             yield Ratio.of(seconds["alone"], shares).row(PART, what, COMMAND, asked)
+            if name in plain:
+                each = f"{name}, one of {runs} runs, in plain steps"
+                yield Ratio.of(shares, seconds["plain"]).row(PART, each, COMMAND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -15,12 +16,13 @@ from mobench.core.streams import Streams
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.problems.compression import Compression
 from mobench.problems.compression.task import CompressionTask
-from mobench.training.make_workload import make_workload
 from mobench.training.optimizer import Training
 from mobench.training.step import take_step
-from mobench.training.workload import Workload
 
 from . import Kernel, built_once
+
+if TYPE_CHECKING:
+    from mobench.training.workload import Workload
 
 SIZES = (10_000, 1_000_000)
 OBJECTIVES = (2, 3, 8)
@@ -119,6 +121,8 @@ def _digits(k: int) -> tuple[CompressionTask, torch.optim.Optimizer]:
 
 
 def _workload(problem: TaskProblem, runs: int = 1) -> tuple[Workload, torch.optim.Optimizer]:
+    from mobench.training.make_workload import make_workload  # an older revision lacks it, and can do the rest
+
     workload = make_workload([(problem, Streams(seed)) for seed in range(runs)])
     return workload, Training(optimizer="adam", lr=1e-3).build(workload.parameters, fused=workload.fused)
 

@@ -1,6 +1,6 @@
 """Compare the speed of two revisions on this machine, and exit with 1 if the head is slower.
 
-    python -m benchmarks.compare [BASE [HEAD]] [--bench REGEX] [--rounds 5] [--confirm 24] [--json FILE]
+    python -m benchmarks.compare [BASE [HEAD]] [--bench REGEX] [--rounds 5] [--confirm 24] [--slower] [--json FILE]
 
 Both revisions are installed into environments of their own and run the head's benchmarks in turn.
 After the first rounds, benchmarks whose ratio is suspicious are measured again in new rounds, and
@@ -49,7 +49,8 @@ def _compare(arguments: argparse.Namespace) -> int:
         pair = Pair(base, head)
         cases = pair.cases(arguments.bench or None)
         print(f"{base.name} {base.commit[:8]} against {head.name} {head.commit[:8]}, {len(cases)} benchmarks")
-        measured, verdicts = decide(pair, pair.calibrated(cases), arguments.rounds, arguments.confirm)
+        calibrated = pair.calibrated(cases)
+        measured, verdicts = decide(pair, calibrated, arguments.rounds, arguments.confirm, slower=arguments.slower)
     print(table.text(base, head, cases, measured, verdicts))
     if arguments.json:
         document = table.document(base, head, cases, measured, verdicts)
@@ -62,15 +63,20 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def decide(
-    pair: Pair, cases: Sequence[Case], rounds: int, confirm: int
+    pair: Pair, cases: Sequence[Case], rounds: int, confirm: int, *, slower: bool = False
 ) -> tuple[dict[str, Rounds], dict[str, Verdict]]:
     """Screen all benchmarks, measure the suspicious ones again, and judge these by the new rounds alone.
 
     After every few of the new rounds, those that are suspicious no more are given up. That can only
-    miss a change, never report one that is not there: they keep their place in Holm's correction.
+    miss a change, never report one that is not there: they keep their place in Holm's correction. With `slower`
+    those that look faster are not measured again, and stay without a verdict.
     """
     measured = _run(pair, cases, rounds, "round")
     suspects = set(statistics.suspicious(measured))
+    if slower:
+        suspects = {name for name in suspects if statistics.ratio(measured[name]) > 1}
+    for name in sorted(suspects):
+        print(f"  {statistics.ratio(measured[name]):.2f} × {name}", file=sys.stderr, flush=True)
     verdicts = {
         name: Verdict("same", statistics.ratio(seen), float("nan"), rounds)
         for name, seen in measured.items()
@@ -108,6 +114,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--bench", metavar="REGEX", help="only benchmarks whose name and parameters match")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of all benchmarks (5)")
     parser.add_argument("--confirm", type=int, default=24, help="further rounds of suspicious benchmarks (24)")
+    parser.add_argument("--slower", action="store_true", help="leave it open whether what looks faster is")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything to this file")
     parser.add_argument("--repository", type=Path, default=Path(__file__).parents[2], help="another clone")
     return parser.parse_args(given)

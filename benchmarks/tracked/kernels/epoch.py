@@ -11,7 +11,6 @@ from mobench.problems.compression import Compression
 from mobench.problems.compression.data.images import Images, Splits
 from mobench.problems.compression.networks import input_shape
 from mobench.problems.compression.task import CompressionTask
-from mobench.training.make_workload import workload_of
 from mobench.training.optimizer import Training
 from mobench.training.step import take_step
 
@@ -55,6 +54,8 @@ def plain_epoch(network: str, batch: int, steps: int) -> Kernel:
 @built_once
 def pcd_epoch(network: str, batch: int, steps: int) -> Kernel:
     """Take so many PCD steps with group lasso as `mobench run` does, and measure what is kept of an epoch."""
+    from mobench.training.make_workload import workload_of  # an older revision lacks it, and can do the rest
+
     problem, task = _task(network, batch, steps)
     workload = workload_of(problem, task, 0)
     gradients, method = workload.gradients_of(0), find_method("pcd")(tau=0.1)

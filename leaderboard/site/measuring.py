@@ -13,6 +13,7 @@ from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 
+from mobench.core.module_path import forget_module_path, same_module_path
 from mobench.core.registry import load_plugins, methods
 from mobench.errors import UserError
 from mobench.running.process_tree import die_with_parent
@@ -50,7 +51,8 @@ def measuring_apart(plugins: Iterable[str]) -> Iterator[Measure]:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_answer, args=(theirs, tuple(plugins)), daemon=True)
-    process.start()
+    with same_module_path():
+        process.start()
     theirs.close()
 
     def measure(contenders: Mapping[str, str]) -> Callable[[], Measured]:
@@ -80,6 +82,7 @@ def _answer(connection: Connection, plugins: Sequence[str]) -> None:
     import torch  # noqa: F401
 
     die_with_parent()
+    forget_module_path()
     for method in methods().values():
         if connection.poll():
             break  # now it is known which ones are asked for

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
+from mobench.core.module_path import forget_module_path, same_module_path
 from mobench.reporting.drawn_by_step import animated
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def beside(plugins: Iterable[str] = ()) -> Iterator[Render]:
     with ProcessPoolExecutor(helpers, context, initializer=_prepare, initargs=(tuple(plugins),)) as pool:
 
         def render(draw: Callable[[], Files]) -> Callable[[], Files]:
-            return pool.submit(_drawn, draw).result
+            with same_module_path():
+                return pool.submit(_drawn, draw).result
 
         try:
             yield render
@@ -106,6 +108,7 @@ def _prepare(plugins: Sequence[str]) -> None:
     from mobench.running.process_tree import die_with_parent
 
     die_with_parent()
+    forget_module_path()
     load_plugins(plugins)
     plots()
     gc.freeze()

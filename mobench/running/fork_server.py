@@ -17,6 +17,7 @@ from multiprocessing import forkserver, process, resource_tracker, util
 from pathlib import Path
 from typing import Any
 
+from mobench.core.module_path import same_module_path
 from mobench.core.process_name import is_of_dead_process, process_name
 from mobench.errors import UserError
 from mobench.running.process_tree import kill_marked
@@ -58,7 +59,7 @@ def _start() -> None:
     # The tracker unblocks signals when it starts; it has to be there before the server is shielded.
     resource_tracker.ensure_running()
     # From the first file in the temporary folder until the server, which removes what is there, no signal gets between.
-    with _shielded(), _environment({**_ONE_THREAD, MARK: _folder(), OWNER: owner}):
+    with _shielded(), same_module_path(), _environment({**_ONE_THREAD, MARK: _folder(), OWNER: owner}):
         try:
             forkserver.ensure_running()
         except OSError as error:

@@ -9,6 +9,7 @@ import shutil
 import warnings
 
 import mobench.training.loop  # noqa: F401 - imported for what it loads
+from mobench.core.module_path import forget_module_path
 from mobench.running.fork_server import MARK
 from mobench.running.process_tree import adopt_orphans, kill_descendants
 
@@ -28,6 +29,7 @@ def _leave_nothing(server: int, folder: str) -> None:
 
 
 if folder := os.environ.get(MARK):
+    forget_module_path()
     # What a worker leaves behind when it dies becomes a child of this process, and ends with it at the latest.
     adopt_orphans()
     warnings.filterwarnings("ignore", message="forkserver: waitpid returned unexpected pid")

@@ -252,9 +252,9 @@ def holds_zero(differences: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
 @cache
 def _critical(freedom: int) -> float:
     """Return the t-interval's half width in standard errors."""
-    from scipy.stats import t
+    from scipy.special import stdtrit  # Student's quantiles; `scipy.stats` calls it, and takes half a second to load
 
-    return float(t.ppf(0.5 + LEVEL / 2.0, freedom))
+    return float(stdtrit(freedom, 0.5 + LEVEL / 2.0))
 
 
 def _below(base: Mapping[int, float], found: Selected) -> Selected:

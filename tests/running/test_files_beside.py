@@ -30,8 +30,25 @@ def command(folder: Path, *arguments: str) -> str:
 
 def test_runs_are_trained_beside_files_named_like_modules(folder: Path) -> None:
     assert "1 to do" in command(folder, "run", "problem=two-wells", "methods=pcd", "seeds=[0]", "training.steps=3")
-    command(folder, "leaderboard", "build")
-    assert (folder / "site" / "index.html").exists()
+
+
+DRAWS = """
+from functools import partial
+from mobench.reporting.rendering import beside
+
+if __name__ == "__main__":
+    with beside() as render:
+        assert render(partial(tuple, "ab"))() == ("a", "b")
+"""
+
+
+def test_figures_are_drawn_beside_files_named_like_modules(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    script = tmp_path_factory.mktemp("elsewhere") / "draws.py"
+    script.write_text(DRAWS)
+    done = subprocess.run([sys.executable, str(script)], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_working_folder_is_left_out_only_where_it_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from mobench.problems.compression.data.images import Images, Splits
 from mobench.problems.compression.networks import input_shape
 from mobench.problems.compression.task import CompressionTask
 from mobench.training.make_workload import workload_of
-from mobench.training.optimizer import Training
+from mobench.training.optimizer import Training, bare_step
 from mobench.training.step import take_step
 
 PENALTIES = {2: "group-lasso", 3: "l1-nuclear"}
@@ -96,14 +96,14 @@ def mobench(subject: Subject, k: int) -> TakeStep:
     workload = workload_of(subject.problem, subject.task, 0)
     gradients = workload.gradients_of(0)
     method = _pcd(k)
-    optimizer = ADAM.build(workload.parameters, fused=workload.fused)
+    update = bare_step(ADAM.build(workload.parameters, fused=workload.fused))
     assert workload.k == k
 
     def take() -> None:
         losses = workload.begin(0)
         take_step(method, Step(losses[0], gradients, workload.lower_bounds[0]), gradients)
         workload.end()
-        optimizer.step()
+        update()
 
     return take
 

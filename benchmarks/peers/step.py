@@ -39,6 +39,8 @@ class Course:
     pairs: int
     contestants: tuple[str, ...] = tuple(CONTESTANTS)
     ks: tuple[int, ...] = (2, 3)
+    threads: int = 2
+    """One is what a worker of `mobench run` has on a machine without a GPU."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +48,22 @@ class Size:
     """How much is measured."""
 
     courses: tuple[Course, ...]
-    threads: int = 2
 
 
 OURS = ("mobench",)
 SIZES = {
     "quick": Size(
-        (Course("digits-cnn", 32, 15), Course("resnet-34", 32, 2, OURS), Course("inception", 8, 2, OURS)),
+        (
+            Course("digits-cnn", 32, 15),
+            Course("digits-cnn", 32, 15, OURS, threads=1),
+            Course("resnet-34", 32, 2, OURS),
+            Course("inception", 8, 2, OURS),
+        ),
     ),
     "default": Size(
         (
             Course("digits-cnn", 32, 41),
+            Course("digits-cnn", 32, 201, OURS, threads=1),
             Course("resnet-34", 32, 3),
             Course("resnet-34", 128, 3, OURS),
             Course("inception", 8, 3),
@@ -65,6 +72,7 @@ SIZES = {
     "all": Size(
         (
             Course("digits-cnn", 32, 201),
+            Course("digits-cnn", 32, 401, OURS, threads=1),
             Course("resnet-34", 32, 9),
             Course("resnet-34", 128, 7),
             Course("inception", 32, 7),
@@ -75,8 +83,8 @@ SIZES = {
 
 def rows(size: Size) -> Iterator[Row]:
     """Yield every contestant's ratio to a plain step."""
-    torch.set_num_threads(size.threads)
     for course in size.courses:
+        torch.set_num_threads(course.threads)
         for k in course.ks:
             subject = Subject(course.network, course.batch, k)
             for name in course.contestants:
@@ -89,6 +97,7 @@ def compare(subject: Subject, course: Course, name: str, k: int) -> Row:
     """Time a contestant against plain steps on the same network."""
     seconds = interleaved({"own": CONTESTANTS[name](subject, k), "plain": plain(subject, k)}, course.pairs)
     limit = LIMITS.get((course.network, course.batch, k)) if name == "mobench" else None
-    what = f"{course.network} {course.batch} K={k} {name}: {1e3 * median(seconds['own']):,.0f} ms"
+    threads = ", 1 thread" if course.threads == 1 else ""
+    what = f"{course.network} {course.batch} K={k} {name}{threads}: {1e3 * median(seconds['own']):,.0f} ms"
     asked = None if limit is None else Asked("≤", limit)
     return Ratio.of(seconds["own"], seconds["plain"]).row(PART, what, COMMAND, asked)

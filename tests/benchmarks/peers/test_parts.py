@@ -33,7 +33,7 @@ TINY: dict[Any, Any] = {
     hypervolume: hypervolume.Size(rounds=2, points=6, ks=(2, 3)),
     bandwidth: bandwidth.Size(rounds=2, n=100_000, threads=(1, 2)),
     data: data.Size(batches=1, rounds=1, images=512),
-    step: step.Size((step.Course("digits-cnn", 8, 2),), threads=1),
+    step: step.Size((step.Course("digits-cnn", 8, 2, threads=1),)),
     lockstep: lockstep.Size(rounds=2, runs=(2,), ks=(2,)),
     epoch: epoch.Size(rounds=1, network="mobilenet-v2", batch=12, steps=1),
     workers: workers.Size(rounds=1, seeds=1, epochs=1),
@@ -73,10 +73,10 @@ def test_every_solver_meets_its_accuracy_even_where_active_sets_cannot_be_enumer
 
 
 def test_steps_are_measured_for_every_contestant_and_both_k() -> None:
-    whats = [row.what for row in step.rows(step.Size((step.Course("digits-cnn", 8, 1),), threads=1))]
+    whats = [row.what for row in step.rows(step.Size((step.Course("digits-cnn", 8, 1, threads=1),)))]
     for k in (2, 3):
         for name in ("mobench", "separate passes", "torchjd", "torchjd, frugal"):
-            assert sum(what.startswith(f"digits-cnn 8 K={k} {name}:") for what in whats) == 1
+            assert sum(what.startswith(f"digits-cnn 8 K={k} {name}, 1 thread:") for what in whats) == 1
 
 
 def test_closed_forms_need_less_memory_than_separate_passes() -> None:

@@ -13,6 +13,10 @@ from mobench.cli import main
 common = ["jobs=0", "seeds=[0]", "--quiet"]
 assert main(["run", "problem=two-wells", "methods=pcd", "training.optimizer=adam", "training.steps=3", *common]) == 0
 assert main(["run", "suite=compression", "profile=digits", "methods=pcd", "training.epochs=1", *common]) == 0
+from mobench.problems.compression.data import cifar
+from mobench.problems.compression.networks import build
+import torch
+build("resnet-narrow", 10, torch.Generator())
 heavy = {"torch._dynamo", "torchvision"} & set(sys.modules)
 assert not heavy, heavy
 """

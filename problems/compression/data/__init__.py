@@ -42,9 +42,9 @@ def load(
 
         splits = load_digits(holdout=holdout)
     elif name in NAMES:
-        from .cifar import load_cifar, published
+        from .cifar import ARCHIVES, load_cifar
 
-        splits = load_cifar(published(name), Path(root), download=download, holdout=holdout)
+        splits = load_cifar(ARCHIVES[name], Path(root), download=download, holdout=holdout)
     else:
         raise unknown("data set", name, NAMES)
     return splits.to(device)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mobench.errors import UserError
-from mobench.problems.compression.data.cifar import published
+from mobench.problems.compression.data.cifar import ARCHIVES
 from mobench.store.folder import Store
 from mobench.training.checkpoint import load_checkpoint
 from mobench.training.loop import Group
@@ -43,7 +43,7 @@ def test_a_setting_that_cannot_be_is_refused_before_anything_is_written(setting:
 
 def cifar_files(root: Path) -> list[Path]:
     """Write files with the names of CIFAR-10's and the wrong content."""
-    archive = published("cifar-10")
+    archive = ARCHIVES["cifar-10"]
     files = [root / archive.folder / file.name for file in (*archive.train, *archive.test)]
     files[0].parent.mkdir(parents=True)
     for file in files:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from torch import nn
-from torchvision.models.resnet import BasicBlock
 
-from ..blocks import conv_norm_relu, initialise
+from ..blocks import BasicBlock, conv_norm_relu, initialise
 
 INPUT_SHAPE = (3, 32, 32)
 
@@ -43,5 +42,4 @@ def _halving_block(inputs: int, outputs: int) -> nn.Module:
         nn.Conv2d(inputs, outputs, kernel_size=1, stride=2, bias=False),
         nn.BatchNorm2d(outputs),
     )
-    block: nn.Module = BasicBlock(inputs, outputs, stride=2, downsample=shortcut)
-    return block
+    return BasicBlock(inputs, outputs, stride=2, downsample=shortcut)

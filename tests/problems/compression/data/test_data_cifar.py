@@ -16,7 +16,7 @@ from torchvision import datasets
 from mobench.errors import UserError
 from mobench.problems.compression.data import cifar, load
 from mobench.problems.compression.data.archive import MIRROR, PublishedFile
-from mobench.problems.compression.data.cifar import load_cifar, published
+from mobench.problems.compression.data.cifar import ARCHIVES, load_cifar
 from tests.problems.compression.data.fake_cifar import CLASSES, FOLDER, PACKED, PER_FILE, Fake, make_fake, md5, serving
 
 HELD_OUT = 20
@@ -34,14 +34,13 @@ def raw(content: bytes) -> tuple[np.ndarray, list[int]]:
     return decoded["data"].reshape(-1, 3, 32, 32), decoded["labels"]
 
 
-def test_the_descriptions_are_torchvisions() -> None:
-    ten, hundred = published("cifar-10"), published("cifar-100")
-    assert ten.packed == PublishedFile("cifar-10-python.tar.gz", "c58f30108f718f92721af3b95e74349a")
-    assert ten.folder == "cifar-10-batches-py"
-    assert [file.name for file in ten.train] == [f"data_batch_{number}" for number in range(1, 6)]
-    assert ten.test == (PublishedFile("test_batch", "40351d587109b95175f43aff81a1287e"),)
-    assert hundred.packed.md5 == datasets.CIFAR100.tgz_md5 != ten.packed.md5
-    assert (hundred.train[0].name, hundred.test[0].name) == ("train", "test")
+@pytest.mark.parametrize(("name", "theirs"), [("cifar-10", datasets.CIFAR10), ("cifar-100", datasets.CIFAR100)])
+def test_the_descriptions_are_torchvisions(name: str, theirs: type[datasets.CIFAR10]) -> None:
+    ours = ARCHIVES[name]
+    assert (ours.title, ours.url, ours.folder) == (theirs.__name__, theirs.url, theirs.base_folder)
+    assert ours.packed == PublishedFile(theirs.filename, theirs.tgz_md5)
+    for files, listed in ((ours.train, theirs.train_list), (ours.test, theirs.test_list)):
+        assert files == tuple(PublishedFile(*each) for each in listed)
 
 
 def test_images_and_labels_come_in_the_files_order(fake: Fake, tmp_path: Path) -> None:

@@ -10,21 +10,21 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from torchvision import datasets
 
 from mobench.core.resources import Resources
 from mobench.planning import suite
 from mobench.problems.compression import preparation
-from mobench.problems.compression.data.archive import MIRROR
+from mobench.problems.compression.data.archive import MIRROR, Archive, PublishedFile
+from mobench.problems.compression.data.cifar import ARCHIVES
 from tests.problems.compression.data.fake_cifar import Server, md5, serving
 from tests.problems.compression.runs import mobench
 
+PUBLISHED = ARCHIVES["cifar-10"]
 FILES = ("data_batch_1", "test_batch")
 IMAGES, HELD_OUT = 200, 40
 SHORT = (
@@ -39,10 +39,10 @@ SHORT = (
 
 @dataclass(frozen=True)
 class Small:
-    """An archive that unpacks to what CIFAR-10 unpacks to, with black images, and torchvision's words for it."""
+    """An archive that unpacks to what CIFAR-10 unpacks to, with black images, and its description."""
 
     packed: bytes
-    described: dict[str, Any]
+    described: Archive
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +55,13 @@ def small() -> Small:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, content in files.items():
-            member = tarfile.TarInfo(f"{datasets.CIFAR10.base_folder}/{name}")
+            member = tarfile.TarInfo(f"{PUBLISHED.folder}/{name}")
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
     packed = buffer.getvalue()
-    train, test = ([[name, md5(files[name])]] for name in FILES)
-    return Small(packed, {"tgz_md5": md5(packed), "train_list": train, "test_list": test})
+    train, test = ((PublishedFile(name, md5(files[name])),) for name in FILES)
+    archive = PublishedFile(PUBLISHED.packed.name, md5(packed))
+    return Small(packed, replace(PUBLISHED, packed=archive, train=train, test=test))
 
 
 @pytest.fixture
@@ -74,8 +75,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch, small: Small) -> None:
     """Tell whoever picks a profile that there is a CUDA device; what is computed stays on the CPU."""
     monkeypatch.setattr(suite, "cuda_is_available", lambda: True)
     monkeypatch.setattr(Resources, "torch_device", property(lambda self: "cpu"))
-    for name, value in small.described.items():
-        monkeypatch.setattr(datasets.CIFAR10, name, value)
+    monkeypatch.setitem(ARCHIVES, "cifar-10", small.described)
     monkeypatch.setattr("mobench.problems.compression.data.cifar.HELD_OUT", HELD_OUT)
     preparation._training_images.cache_clear()
 
@@ -104,7 +104,7 @@ def test_cifar_is_fetched_and_trained_on(
     told = run(tmp_path)
     assert "picked profile=cifar-small (a CUDA device is here)" in told
     assert server.ranges == [None, "bytes=1000-"], "a broken download goes on where it broke"
-    assert (tmp_path / "data" / datasets.CIFAR10.filename).read_bytes() == small.packed
+    assert (tmp_path / "data" / PUBLISHED.packed.name).read_bytes() == small.packed
     assert [path.name.partition(".")[2] for path in (tmp_path / "results" / "manifests").iterdir()] == [
         "cifar-small.json"
     ]
@@ -114,7 +114,7 @@ def test_cifar_is_fetched_and_trained_on(
 def test_without_a_network_digits_are_trained_on_and_it_is_said_how_to_get_cifar(tmp_path: Path) -> None:
     told = run(tmp_path)
     assert "compression: profile=digits instead of profile=cifar-small: cannot download" in told
-    assert "may be offline" in told and f"unpack {datasets.CIFAR10.filename} into data.root by hand" in told
+    assert "may be offline" in told and f"unpack {PUBLISHED.packed.name} into data.root by hand" in told
     assert [path.name.partition(".")[2] for path in (tmp_path / "results" / "manifests").iterdir()] == ["digits.json"]
 
 
@@ -126,7 +126,7 @@ def test_a_corrupt_download_is_set_aside_and_digits_are_trained_on(
     server.content = b"x" + small.packed[1:]
     told = run(tmp_path)
     assert "profile=digits instead of profile=cifar-small" in told and "is corrupt: its md5 checksum is" in told
-    assert (tmp_path / "data" / f"{datasets.CIFAR10.filename}.corrupt").exists()
+    assert (tmp_path / "data" / f"{PUBLISHED.packed.name}.corrupt").exists()
 
 
 @pytest.mark.usefixtures("cuda")

@@ -1,4 +1,4 @@
-"""Compression runs of one network in lockstep: one pass for all of them, and their penalties in closed form."""
+"""Compression runs of one network in lockstep: passes without autograd, and penalties of all in closed form."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from mobench.core.direct_network import DirectNetwork
 from mobench.core.method import Matrix
-from mobench.core.stacked_network import StackedNetwork
 from mobench.core.task_stack import StackedParameters, TaskStack
 
 from .data.images import Batch
@@ -37,43 +37,52 @@ class CompressionStack(TaskStack):
         super().__init__(tasks, parameters)
         first = tasks[0]
         self.problem = first.problem
-        layers = parameters.layers_of(parameters.matrix.detach())
-        names = [name for name, _ in first.model.named_parameters()]
-        self.network = StackedNetwork([task.model for task in tasks], dict(zip(names, layers, strict=True)))
+        self._names = [name for name, _ in first.model.named_parameters()]
+        scratch: dict[object, Tensor] = {}
+        views = self._by_member(parameters.matrix.detach())
+        self.networks = [DirectNetwork(task.model, own, scratch) for task, own in zip(tasks, views, strict=True)]
         positions = {id(parameter): index for index, parameter in enumerate(first.parameters)}
         weights = {positions[id(weight)]: weight.detach() for weight in first.penalised}
         kinds = KINDS | {"quantisation": partial(StackedQuantisation, bits=self.problem.bits)}
         self.penalties = [
             kinds[name](parameters.matrix, weights, self.problem.scale) for name in self.problem.objectives()[1:]
         ]
-        self._loss: Tensor | None = None
-        self._targets: tuple[Tensor, list[Tensor]] | None = None
+        self._answers: tuple[Tensor, Tensor] | None = None
+        """The logarithms of the classes' probabilities (B × N × F), and the labels (B × N × 1)."""
+        self._rows: list[Tensor] = []
+        self._out: Tensor | None = None
 
+    def _by_member(self, matrix: Tensor) -> list[dict[str, Tensor]]:
+        """Return each member's parameters by name as views of a B×n matrix with the columns of the parameters'."""
+        layers = self.parameters.layers_of(matrix)
+        return [dict(zip(self._names, own, strict=True)) for own in zip(*layers, strict=True)]
+
+    @torch.no_grad()
     def losses(self, batches: Sequence[Batch]) -> Matrix:
-        each = [images for images, _ in batches]
-        images = (torch.cat(each, dim=1) if len(each) > 1 else each[0]).contiguous(memory_format=torch.channels_last)
-        labels = torch.stack([labels for _, labels in batches])
-        self.network.read()
-        logits = self.network(images)
-        lost = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-        self._loss = lost.view_as(labels).mean(1)
-        with torch.no_grad():
-            values = [self._loss.detach().double(), *(penalty.read() for penalty in self.penalties)]
+        labels = torch.stack([labels for _, labels in batches]).unsqueeze(-1)
+        outputs = [network(images) for network, (images, _) in zip(self.networks, batches, strict=True)]
+        logs = torch.log_softmax(torch.stack(outputs), dim=-1)
+        self._answers = logs, labels
+        cross_entropy = logs.gather(-1, labels).mean((1, 2), dtype=torch.float64).neg_()
+        values = [cross_entropy, *(penalty.read() for penalty in self.penalties)]
         found: Matrix = torch.stack(values, dim=1).numpy()
         return found
 
+    @torch.no_grad()
     def gradients(self, out: Tensor) -> int:
-        assert self._loss is not None
-        leaves = self.network.leaves()
-        found = torch.autograd.grad(self._loss, leaves, torch.ones_like(self._loss))
-        self._loss = None
-        if self._targets is None or self._targets[0] is not out:
-            self._targets = out, self.parameters.layers_of(out[:, 0])
-            self._rows = list(out.unbind(1))
-        with torch.no_grad():
-            self.network.write(found, self._targets[1])
-            for penalty, row in zip(self.penalties, self._rows[1:], strict=True):
-                penalty.write(row)
+        if self._out is not out:
+            self._out, (first, *self._rows) = out, out.unbind(1)
+            for network, own in zip(self.networks, self._by_member(first), strict=True):
+                network.write_to(own)
+        assert self._answers is not None
+        logs, labels = self._answers
+        self._answers = None
+        by_logits = logs.exp_().scatter_add_(-1, labels, torch.full_like(labels, -1, dtype=logs.dtype))
+        by_logits /= labels.shape[1]
+        for network, by_own in zip(self.networks, by_logits.unbind(), strict=True):
+            network.backward(by_own)
+        for penalty, row in zip(self.penalties, self._rows, strict=True):
+            penalty.write(row)
         return 1
 
     @torch.no_grad()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from mobench import Method
 from mobench.core import registry
 from mobench.core.problem import Task, TaskProblem
 from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
-from mobench.core.stacked_network import CannotStackError, StackedNetwork
-from mobench.core.task_stack import StackedParameters
 from mobench.planning.plan import make_groups
 from mobench.problems.compression.stack import CompressionStack
 from mobench.training.checkpoint import load_checkpoint
@@ -202,25 +199,3 @@ def test_a_problem_without_a_stack_trains_alone() -> None:
             raise NotImplementedError
 
     assert Alone().batch_key() is None
-
-
-@pytest.mark.parametrize(
-    "part", [lambda: nn.Dropout(), lambda: nn.Conv2d(4, 4, 3, groups=2), lambda: nn.BatchNorm2d(4, momentum=None)]
-)
-def test_a_network_with_an_unknown_part_is_refused(part: Callable[[], nn.Module]) -> None:
-    models = [nn.Sequential(nn.Conv2d(1, 4, 3), part()) for _ in range(2)]
-
-    class Holder(Task):
-        def __init__(self, model: nn.Module) -> None:
-            self.parameters = list(model.parameters())
-
-        def losses(self, batch: object) -> list[torch.Tensor]:
-            return []
-
-        def metrics(self) -> dict[str, float]:
-            return {}
-
-    parameters = StackedParameters([Holder(model) for model in models])
-    names = [name for name, _ in models[0].named_parameters()]
-    with pytest.raises(CannotStackError):
-        StackedNetwork(models, dict(zip(names, parameters.layers_of(parameters.matrix), strict=True)))

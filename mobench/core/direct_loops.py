@@ -60,6 +60,21 @@ def scatter(patches: Array, images: Array, window: Window) -> None:
 
 
 @compiled()
+def average(x: Array, y: Array, pixels: int, channels: int) -> None:
+    """Write the mean of each channel over the pixels of each image."""
+    for n in range(y.size // channels):
+        mean = y[n * channels : (n + 1) * channels]
+        mean[:] = 0
+        for pixel in range(pixels):
+            start = (n * pixels + pixel) * channels
+            given = x[start : start + channels]
+            for c in range(channels):
+                mean[c] += given[c]
+        for c in range(channels):
+            mean[c] /= pixels
+
+
+@compiled()
 def _abreast(rows: int, columns: int) -> int:
     """Return how many rows are taken as one, so that the innermost loop is long enough to be worth its vectors."""
     abreast = 1

@@ -8,37 +8,42 @@ its parameters and buffers are read and written in place.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import numpy as np
 import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional
 
 from mobench.core import direct_layers
-from mobench.core.direct_layers import CannotStackError, Fork, Layer, Value, Views
+from mobench.core.direct_layers import Array, Arrays, CannotStackError, Fork, Layer, Value, aligned
 
 CALLS = ("call_module", "call_function", "call_method", "get_attr")
 SUMS = (operator.add, operator.iadd, torch.add)
 RECTIFIERS = (torch.relu, functional.relu)
 
+Tensors = Mapping[str, Tensor]
+"""Parameters of a network, or room for their gradients, by name."""
+
 
 class DirectNetwork:
     """One network's values and gradients in training mode."""
 
-    def __init__(self, model: nn.Module, parameters: Views, scratch: dict[object, Tensor]) -> None:
+    def __init__(self, model: nn.Module, parameters: Tensors, scratch: dict[object, Array]) -> None:
         """Take the network, its parameters by name, and memory that networks of one thread may share."""
+        own = _arrays(parameters)
         traced = fx.symbolic_trace(model)
         self._scratch = scratch
         self._modules = dict(traced.named_modules())
         self._nodes = list(traced.graph.nodes)
-        self._layers = {node: self._layer(node, _own(node, parameters)) for node in self._nodes if node.op in CALLS}
-        self._dtype = next(iter(parameters.values())).dtype
+        self._layers = {node: self._layer(node, _own(node, own)) for node in self._nodes if node.op in CALLS}
+        self._kind = next(iter(own.values())).dtype
         self._shape: torch.Size | None = None
 
     def _connect(self, shape: torch.Size) -> None:
         """Reserve memory for images of a new shape."""
         count, channels, height, width = self._shape = shape
-        self._images = torch.empty(count, height, width, channels, dtype=self._dtype)
+        self._images = aligned((count, height, width, channels), self._kind)
         self._forward: list[Callable[[], None]] = []
         back: list[Callable[[], None]] = []
         values: dict[fx.Node, list[Value]] = {}
@@ -66,24 +71,27 @@ class DirectNetwork:
         """Return N × F outputs for N × C × H × W images, in memory that the next call overwrites."""
         if images.shape != self._shape:
             self._connect(images.shape)
-        self._images.copy_(images.permute(0, 2, 3, 1))
-        for forward in self._forward:
-            forward()
-        return self._answer.numbers
+        self._images[:] = images.permute(0, 2, 3, 1).numpy()
+        with np.errstate(all="ignore"):  # what is not finite is seen in the loss
+            for forward in self._forward:
+                forward()
+        return torch.from_numpy(self._answer.numbers)
 
-    def write_to(self, room: Views) -> None:
+    def write_to(self, room: Tensors) -> None:
         """Take the memory into which gradients by the parameters are written, by their names."""
+        arrays = _arrays(room)
         for node, layer in self._layers.items():
-            if layer is not None and (own := _own(node, room)):
+            if layer is not None and (own := _own(node, arrays)):
                 layer.write_to(own)
 
     def backward(self, gradient: Tensor) -> None:
         """Write the gradients of the last call by all parameters, from that by its answer."""
-        self._answer.gradient.copy_(gradient)
-        for backward in self._backward:
-            backward()
+        self._answer.gradient[:] = gradient.numpy()
+        with np.errstate(all="ignore"):
+            for backward in self._backward:
+                backward()
 
-    def _layer(self, node: fx.Node, own: Views) -> Layer | None:
+    def _layer(self, node: fx.Node, own: Arrays) -> Layer | None:
         """Return what computes a node, None if its value is the one it is given."""
         if node.op == "call_module":
             return self._module(node, self._modules[str(node.target)], own)
@@ -95,7 +103,7 @@ class DirectNetwork:
             return direct_layers.Flatten()
         raise CannotStackError(f"{node.op} {node.target}")
 
-    def _module(self, node: fx.Node, module: nn.Module, own: Views) -> Layer | None:
+    def _module(self, node: fx.Node, module: nn.Module, own: Arrays) -> Layer | None:
         if type(module) is nn.Conv2d and _is_plain(module):
             return direct_layers.Convolution(module, own, self._scratch)
         if type(module) is nn.BatchNorm2d and module.track_running_stats and module.affine and module.momentum:
@@ -140,8 +148,12 @@ def _is_plain(module: nn.Conv2d) -> bool:
     )
 
 
-def _own(node: fx.Node, views: Views) -> Views:
-    """Return those of the named tensors that belong to a node's module, by their names there."""
+def _arrays(tensors: Tensors) -> Arrays:
+    return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
+
+
+def _own(node: fx.Node, views: Arrays) -> Arrays:
+    """Return those of the named arrays that belong to a node's module, by their names there."""
     prefix = f"{node.target}."
     found = {name[len(prefix) :]: each for name, each in views.items() if name.startswith(prefix)}
     return found if node.op == "call_module" else {}

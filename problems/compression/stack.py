@@ -8,6 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from mobench.core.direct_layers import Array
 from mobench.core.direct_network import DirectNetwork
 from mobench.core.method import Matrix
 from mobench.core.task_stack import StackedParameters, TaskStack
@@ -38,7 +39,7 @@ class CompressionStack(TaskStack):
         first = tasks[0]
         self.problem = first.problem
         self._names = [name for name, _ in first.model.named_parameters()]
-        scratch: dict[object, Tensor] = {}
+        scratch: dict[object, Array] = {}
         views = self._by_member(parameters.matrix.detach())
         self.networks = [DirectNetwork(task.model, own, scratch) for task, own in zip(tasks, views, strict=True)]
         positions = {id(parameter): index for index, parameter in enumerate(first.parameters)}

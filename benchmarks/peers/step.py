@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
+import threadpoolctl  # type: ignore[import-untyped]
 import torch
 
 from benchmarks.peers.contestants import CONTESTANTS, Subject, plain
@@ -82,15 +83,16 @@ SIZES = {
 
 
 def rows(size: Size) -> Iterator[Row]:
-    """Yield every contestant's ratio to a plain step."""
-    for course in size.courses:
-        torch.set_num_threads(course.threads)
-        for k in course.ks:
-            subject = Subject(course.network, course.batch, k)
-            for name in course.contestants:
-                yield compare(subject, course, name, k)
-            del subject
-            gc.collect()
+    """Yield every contestant's ratio to a plain step; products of numpy have one thread, as in `mobench run`."""
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        for course in size.courses:
+            torch.set_num_threads(course.threads)
+            for k in course.ks:
+                subject = Subject(course.network, course.batch, k)
+                for name in course.contestants:
+                    yield compare(subject, course, name, k)
+                del subject
+                gc.collect()
 
 
 def compare(subject: Subject, course: Course, name: str, k: int) -> Row:

@@ -27,14 +27,31 @@ class CannotStackError(ValueError):
     """A network has a part that trains by autograd only."""
 
 
+def aligned(shape: tuple[int, ...], kind: npt.DTypeLike) -> Array:
+    """Return zeros that begin at a multiple of 64 bytes: elsewhere a product may be rounded differently."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(kind).reshape(shape)
+
+
 class Value:
     """Numbers that one layer writes and another reads, and the gradient by them, which the reader writes."""
 
     def __init__(self, numbers: Array, gradient: Array | None = None, *, needed: bool = True) -> None:
         """Take contiguous numbers, and room for their gradient if there is some; `needed`: whether anybody reads it."""
         self.numbers, self.needed = numbers, needed
-        self.gradient = np.empty_like(numbers) if gradient is None else gradient
+        self.gradient = aligned(numbers.shape, numbers.dtype) if gradient is None else gradient
         self.flat, self.flat_gradient = self.numbers.reshape(-1), self.gradient.reshape(-1)
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], kind: npt.DTypeLike, *, needed: bool = True) -> Value:
+        """Reserve memory."""
+        return cls(aligned(shape, kind), needed=needed)
+
+    def alike(self, *, needed: bool = True) -> Value:
+        """Reserve memory for as many numbers again."""
+        return Value.of(self.numbers.shape, self.numbers.dtype, needed=needed)
 
     def viewed(self, *shape: int) -> Value:
         """Return the same memory in another shape."""
@@ -84,7 +101,7 @@ class Convolution(Layer):
         key = (pixels, seen, kind)
         self._by_patches = self._scratch.setdefault(key, aligned((pixels, seen), kind))
         self._flat_patches, self._flat_by_patches = self._patches.reshape(-1), self._by_patches.reshape(-1)
-        answer = Value(aligned((pixels, filters), kind), aligned((pixels, filters), kind))
+        answer = Value.of((pixels, filters), kind)
         self._values, self._gradient, self._turned = answer.numbers, answer.gradient, answer.gradient.T
         return answer.viewed(count, rows, columns, filters)
 
@@ -101,14 +118,6 @@ class Convolution(Layer):
         if self._given.needed:
             np.dot(self._gradient, self._filters, self._by_patches)
             direct_loops.scatter(self._flat_by_patches, self._given.flat_gradient, self._window)
-
-
-def aligned(shape: tuple[int, ...], kind: npt.DTypeLike) -> Array:
-    """Return zeros that begin at a multiple of 64 bytes: elsewhere a product may be rounded differently."""
-    size = math.prod(shape) * np.dtype(kind).itemsize
-    memory = np.zeros(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(kind).reshape(shape)
 
 
 def _as_matrix(weight: Array) -> Array:
@@ -139,7 +148,7 @@ class BatchNorm(Layer):
 
     def connect(self, *given: Value) -> Value:
         (self._given,) = given
-        self._answer = Value(np.empty_like(self._given.numbers))
+        self._answer = self._given.alike()
         return self._answer
 
     def forward(self) -> None:
@@ -167,8 +176,7 @@ class Linear(Layer):
 
     def connect(self, *given: Value) -> Value:
         (self._given,) = given
-        shape, kind = (len(self._given.numbers), len(self._weight)), self._weight.dtype
-        self._answer = Value(aligned(shape, kind), aligned(shape, kind))
+        self._answer = Value.of((len(self._given.numbers), len(self._weight)), self._weight.dtype)
         return self._answer
 
     def forward(self) -> None:
@@ -189,7 +197,7 @@ class Elementwise(Layer):
 
     def connect(self, *given: Value) -> Value:
         (self._given,) = given
-        self._answer = Value(np.empty_like(self._given.numbers), needed=self._given.needed)
+        self._answer = self._given.alike(needed=self._given.needed)
         return self._answer
 
 
@@ -220,8 +228,7 @@ class Mean(Layer):
         (self._given,) = given
         count, height, width, channels = self._given.numbers.shape
         self._pixels = height * width
-        numbers, gradient = (aligned((count, 1, 1, channels), self._given.numbers.dtype) for _ in range(2))
-        self._answer = Value(numbers, gradient, needed=self._given.needed)
+        self._answer = Value.of((count, 1, 1, channels), self._given.numbers.dtype, needed=self._given.needed)
         return self._answer
 
     def forward(self) -> None:
@@ -240,9 +247,11 @@ class Flatten(Layer):
         self._copies: tuple[Array, ...] | None = None
         if height * width == 1:
             return value.viewed(count, channels)
-        numbers, gradient = (aligned((count, channels, height, width), value.numbers.dtype) for _ in range(2))
-        self._copies = numbers, value.numbers.transpose(0, 3, 1, 2), value.gradient, gradient.transpose(0, 2, 3, 1)
-        return Value(numbers, gradient, needed=value.needed).viewed(count, -1)
+        answer = Value.of((count, channels, height, width), value.numbers.dtype, needed=value.needed)
+        self._copies = (
+            answer.numbers, value.numbers.transpose(0, 3, 1, 2), value.gradient, answer.gradient.transpose(0, 2, 3, 1),
+        )  # fmt: skip
+        return answer.viewed(count, channels * height * width)
 
     def forward(self) -> None:
         if self._copies is not None:
@@ -258,7 +267,7 @@ class Sum(Layer):
 
     def connect(self, *given: Value) -> Value:
         self._one, self._other = given
-        self._answer = Value(np.empty_like(self._one.numbers), needed=self._one.needed or self._other.needed)
+        self._answer = self._one.alike(needed=self._one.needed or self._other.needed)
         return self._answer
 
     def forward(self) -> None:
@@ -273,9 +282,7 @@ class Fork:
 
     def __init__(self, given: Value, readers: int) -> None:
         self._given = given
-        self.branches = [
-            Value(given.numbers, np.empty_like(given.numbers), needed=given.needed) for _ in range(readers)
-        ]
+        self.branches = [Value(given.numbers, needed=given.needed) for _ in range(readers)]
 
     def backward(self) -> None:
         """Write the sum of the gradients."""

@@ -29,13 +29,15 @@ Tensors = Mapping[str, Tensor]
 class DirectNetwork:
     """One network's values and gradients in training mode."""
 
-    def __init__(self, model: nn.Module, parameters: Tensors, scratch: dict[object, Array]) -> None:
-        """Take the network, its parameters by name, and memory that networks of one thread may share."""
+    def __init__(self, model: nn.Module, parameters: Tensors, graph: fx.Graph, scratch: dict[object, Array]) -> None:
+        """Take a network, its parameters by name, its graph, and memory that networks of one thread may share.
+
+        `fx.symbolic_trace(model).graph` is the graph of all networks of one architecture.
+        """
         own = _arrays(parameters)
-        traced = fx.symbolic_trace(model)
         self._scratch = scratch
-        self._modules = dict(traced.named_modules())
-        self._nodes = list(traced.graph.nodes)
+        self._modules = dict(model.named_modules())
+        self._nodes = list(graph.nodes)
         self._layers = {node: self._layer(node, _own(node, own)) for node in self._nodes if node.op in CALLS}
         self._kind = next(iter(own.values())).dtype
         self._shape: torch.Size | None = None

@@ -2,7 +2,7 @@
 
 Whoever trains holds a file lock that all may share. Who wants quiet asks for the same lock alone, which is granted
 when everybody else has let go of it. So that this happens soon, those who train let go between two steps, up to
-fifty times a second; a second lock, the door, keeps them from coming back before the one who asked has had his turn.
+200 times a second; a second lock, the door, keeps them from coming back before the one who asked has had his turn.
 
     door   held alone by who wants quiet, and passed by everybody who wants to train
     room   shared by those who train; held alone by who has quiet
@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-EVERY_SECONDS = 0.02
+EVERY_SECONDS = 0.005
 """How often who trains lets others in."""
 PATIENCE_SECONDS = 60.0
 """How long quiet is waited for: a run that hangs must not keep others from ending."""
-POLL_SECONDS = 0.005
+POLL_SECONDS = 0.002
 
 
 class Quiet:

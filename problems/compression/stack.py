@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx
 
 from mobench.core.direct_layers import Array
 from mobench.core.direct_network import DirectNetwork
@@ -39,9 +39,9 @@ class CompressionStack(TaskStack):
         first = tasks[0]
         self.problem = first.problem
         self._names = [name for name, _ in first.model.named_parameters()]
-        scratch: dict[object, Array] = {}
+        graph, scratch = fx.symbolic_trace(first.model).graph, dict[object, Array]()
         views = self._by_member(parameters.matrix.detach())
-        self.networks = [DirectNetwork(task.model, own, scratch) for task, own in zip(tasks, views, strict=True)]
+        self.networks = [DirectNetwork(task.model, own, graph, scratch) for task, own in zip(tasks, views, strict=True)]
         positions = {id(parameter): index for index, parameter in enumerate(first.parameters)}
         weights = {positions[id(weight)]: weight.detach() for weight in first.penalised}
         kinds = KINDS | {"quantisation": partial(StackedQuantisation, bits=self.problem.bits)}

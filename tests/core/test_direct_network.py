@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch.nn import functional
 from torchvision.models.resnet import BasicBlock
 
@@ -19,7 +19,8 @@ def channels_last(model: nn.Module) -> nn.Module:
 
 
 def direct(model: nn.Module) -> DirectNetwork:
-    return DirectNetwork(model, {name: each.detach() for name, each in model.named_parameters()}, {})
+    parameters = {name: each.detach() for name, each in model.named_parameters()}
+    return DirectNetwork(model, parameters, fx.symbolic_trace(model).graph, {})
 
 
 class Residual(nn.Module):

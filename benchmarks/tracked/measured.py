@@ -12,11 +12,13 @@ import time
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before numpy is loaded
 
+import threadpoolctl  # type: ignore[import-untyped]  # noqa: E402
 import torch  # noqa: E402
 
 from mobench.core.registry import methods, problems  # noqa: E402
 
 torch.set_num_threads(1)
+threadpoolctl.threadpool_limits(1)  # asv may have loaded numpy before
 methods(), problems()  # loaded once, before asv forks: the first call of a benchmark finds its number of calls
 
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from mobench.conformance import measured, required
-from mobench.conformance.finding import Check, Finding, declared_settings, examine, one_thread
+from mobench.conformance.finding import Check, Finding, declared_settings, examine
 from mobench.conformance.front import front, front_in_box, hypervolume_bounds, identity
 from mobench.conformance.landscape import LANDSCAPE_REQUIRED, seeds_differ
 from mobench.conformance.subject import subject
 from mobench.core.method import Method
 from mobench.core.problem import Problem
+from mobench.core.threads import one_thread
 
 PROBLEM_REQUIRED: dict[str, Check[Problem]] = {
     "id": identity,

@@ -102,19 +102,6 @@ def global_randomness(seed: int) -> Iterator[None]:
             np.random.set_state(numpy)
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep torch's threads from waiting for each other: the battery's tensors are tiny."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def declared_settings(plugin: Configurable) -> Verdict:
     """Every default is accepted by its own declaration, and a plugin's settings rebuild it."""
     for name, setting in plugin.settings.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from mobench.core.resources import resources
+from mobench.core.threads import one_thread
 
 SIDE = 256
 """Rows of the matrix whose eigen-decomposition is timed."""
@@ -48,29 +49,25 @@ def speed_of(kind: str) -> Speed:
 
 
 @cache
+@one_thread()
 def measured_speed(device: str) -> Speed:
     """Time a convolution, a product and an eigen-decomposition on `device`, each as the fastest of a few."""
     import torch
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in a worker
-    try:
-        batch, channels, side = (8 if device == "cpu" else 128), 64, 32
-        images = torch.randn(batch, channels, side, side, device=device).to(memory_format=torch.channels_last)
-        layer = torch.nn.Conv2d(channels, channels, 3, padding=1, bias=False, device=device)
-        layer.to(memory_format=torch.channels_last)
-        images.requires_grad_()
-        square = torch.randn(SIDE, SIDE, dtype=torch.float64, device=device)
-        symmetric = square @ square.T
-        passes = 3 * 2 * batch * channels * channels * 9 * side * side
-        return Speed(
-            convolution=passes / _fastest(lambda: layer(images).sum().backward(), device),
-            product=2 * SIDE**3 / _fastest(lambda: square @ square, device),
-            eigen=_fastest(lambda: torch.linalg.eigh(symmetric), device),
-            measured=True,
-        )
-    finally:
-        torch.set_num_threads(threads)
+    batch, channels, side = (8 if device == "cpu" else 128), 64, 32
+    images = torch.randn(batch, channels, side, side, device=device).to(memory_format=torch.channels_last)
+    layer = torch.nn.Conv2d(channels, channels, 3, padding=1, bias=False, device=device)
+    layer.to(memory_format=torch.channels_last)
+    images.requires_grad_()
+    square = torch.randn(SIDE, SIDE, dtype=torch.float64, device=device)
+    symmetric = square @ square.T
+    passes = 3 * 2 * batch * channels * channels * 9 * side * side
+    return Speed(
+        convolution=passes / _fastest(lambda: layer(images).sum().backward(), device),
+        product=2 * SIDE**3 / _fastest(lambda: square @ square, device),
+        eigen=_fastest(lambda: torch.linalg.eigh(symmetric), device),
+        measured=True,
+    )
 
 
 def _fastest(work: Callable[[], object], device: str) -> float:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from mobench.core.spec import RunSpec, hash_of
 from mobench.training.loop import Group
 from mobench.training.optimizer import Training
@@ -39,7 +37,6 @@ def states_its_cost(specs: Sequence[RunSpec]) -> bool:
 
 
 def _seconds_per_run_and_step(specs: Sequence[RunSpec]) -> float:
-    torch.set_num_threads(1)  # as in a worker
     group = Group(specs)
     group.total = min(group.total, 1)
     group.run(None, 0.0)

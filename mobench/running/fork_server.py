@@ -35,7 +35,6 @@ A server that is killed cannot end what its workers started and hid; by this nam
 """
 PREFIX = "mobench-"
 """How the names of these folders begin; that of the process which made it follows."""
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 _starting = threading.Lock()
 
@@ -59,7 +58,7 @@ def _start() -> None:
     # The tracker unblocks signals when it starts; it has to be there before the server is shielded.
     resource_tracker.ensure_running()
     # From the first file in the temporary folder until the server, which removes what is there, no signal gets between.
-    with _shielded(), same_module_path(), _environment({**_ONE_THREAD, MARK: _folder(), OWNER: owner}):
+    with _shielded(), same_module_path(), _environment({MARK: _folder(), OWNER: owner}):
         try:
             forkserver.ensure_running()
         except OSError as error:

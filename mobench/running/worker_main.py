@@ -16,8 +16,6 @@ from multiprocessing import connection, forkserver, parent_process
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-import threadpoolctl  # type: ignore[import-untyped]
-
 from mobench.core.plain_text import said_by
 from mobench.core.registry import ignore_installed_packages, load_plugins, methods, problems
 from mobench.errors import UserError
@@ -123,8 +121,6 @@ def _call(call: Call, channel: Connection) -> Returned | Raised:
 
 def _settle_in(trace: int, variables: Mapping[str, str]) -> None:
     """Make this process one that can be stopped at any moment and that leaves nothing behind."""
-    import torch
-
     os.setsid()  # Ctrl-C is the scheduling process's business, and what is started here can be found
     die_with_parent()
     os.environ.update(variables)
@@ -139,8 +135,6 @@ def _settle_in(trace: int, variables: Mapping[str, str]) -> None:
     os.dup2(2, 1)  # what a plugin prints stands beside the tables, not in them
     threading.Thread(target=_leave_with_the_driver, daemon=True).start()
     keep_freed_memory()
-    torch.set_num_threads(1)
-    threadpoolctl.threadpool_limits(1)
 
 
 def _leave_with_the_driver() -> None:

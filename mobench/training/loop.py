@@ -23,6 +23,7 @@ from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
+from mobench.core.threads import one_thread
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
 from mobench.solvers.min_norm import load_solver
@@ -45,8 +46,9 @@ Asked = tuple[list[Member], Indices]
 
 
 class Group:
-    """Runs that train in lockstep, from their first step to their outcomes."""
+    """Runs that train in lockstep, from their first step to their outcomes, on one thread."""
 
+    @one_thread()
     def __init__(self, specs: Sequence[RunSpec]) -> None:
         first = specs[0]
         streams = [Streams(spec.seed) for spec in specs]
@@ -91,6 +93,7 @@ class Group:
         """The members that have an outcome here."""
         return [member for member in self.members if not member.left]
 
+    @one_thread()
     def run(self, checkpoint: Path | None, checkpoint_seconds: float) -> None:
         """Take all remaining steps."""
         sampled = sampled_steps(self.total, path=self.workload.point(0) is not None)
@@ -292,6 +295,7 @@ class Group:
             if row:
                 member.history.add({"step": self.iteration - 1, **row})
 
+    @one_thread()
     def outcome(self, member: Member) -> Outcome:
         """Return the finished run's outcome."""
         metrics: dict[str, float] = {}

@@ -58,6 +58,7 @@ import json, os, threading, time
 from pathlib import Path
 
 import numpy as np
+import threadpoolctl
 import torch
 
 from mobench import Method, Step, integer, register
@@ -74,7 +75,7 @@ class Witness(Method):
         seen = {
             "method": self.name, "pid": os.getpid(),
             "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), "device": resources().device,
-            "threads": [torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]],
+            "threads": [torch.get_num_threads(), *{pool["num_threads"] for pool in threadpoolctl.threadpool_info()}],
         }
         path = FOLDER / f"{time.monotonic_ns()}.json"
         path.with_suffix(".part").write_text(json.dumps(seen))
@@ -145,7 +146,7 @@ def test_by_default_there_is_a_worker_for_each_device_with_one_thread(folder: Pa
     seen = begun(folder)
     assert len({entry["pid"] for entry in seen[:3]}) == 3, "no run goes on before three have begun"
     assert sorted(entry["gpu"] for entry in seen[:3]) == ["0", "1", "2"]
-    assert all(entry["threads"] == [1, "1"] for entry in seen)
+    assert all(entry["threads"] == [1, 1] for entry in seen)
 
 
 def test_devices_are_chosen_among_the_visible_ones_and_may_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:

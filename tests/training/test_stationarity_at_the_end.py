@@ -7,10 +7,11 @@ import torch
 from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
+from mobench.core.threads import one_thread
 from mobench.problems.compression.task import CompressionTask
 from mobench.training.loop import Group, train
 from mobench.training.optimizer import Training
-from tests.problems.compression.runs import few_steps, one_thread, spec
+from tests.problems.compression.runs import few_steps, spec
 
 
 def test_at_a_conflict_equilibrium_the_pareto_residual_is_zero_and_the_others_are_not():

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from mobench.cli import main
 from mobench.core.outcome import Outcome
 from mobench.core.registry import find_method, find_problem
@@ -41,21 +39,10 @@ def few_steps(count: int, **more: Any) -> dict[str, Any]:
 
 
 def trained(run: RunSpec) -> Outcome:
-    """Train in this process with one thread, as workers do; the run must succeed."""
-    with one_thread():
-        (outcome,) = train([run])
+    """Train in this process; the run must succeed."""
+    (outcome,) = train([run])
     assert outcome.status == "done", outcome.error
     return outcome
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 @contextlib.contextmanager

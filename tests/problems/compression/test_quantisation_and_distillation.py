@@ -9,6 +9,7 @@ import torch
 
 from mobench.core.registry import find_problem
 from mobench.core.streams import Streams
+from mobench.core.threads import one_thread
 from mobench.errors import UserError
 from mobench.planning.plan import make_plan
 from mobench.planning.suite import load_suite
@@ -17,7 +18,7 @@ from mobench.problems.compression.metrics import BITS
 from mobench.problems.compression.quantisation import Quantisation, quantise
 from mobench.problems.compression.stacked_penalties import StackedQuantisation
 from mobench.problems.compression.task import CompressionTask
-from tests.problems.compression.runs import few_steps, one_thread, spec, trained
+from tests.problems.compression.runs import few_steps, spec, trained
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])

@@ -21,7 +21,7 @@ from mobench.problems.compression.task import KINDS, CompressionTask
 from mobench.running.executor import execute
 from mobench.store.folder import Store
 from mobench.training.loop import Group, Member, train
-from tests.problems.compression.runs import few_steps, machine, one_thread, spec, trained
+from tests.problems.compression.runs import few_steps, machine, spec, trained
 
 
 def same_weights(first: Outcome, second: Outcome) -> bool:
@@ -129,12 +129,11 @@ def test_learned_powers_see_validation_images_and_resume_bit_identically(tmp_pat
             raise KeyboardInterrupt
         step(self, alive, sample)
 
-    with one_thread():
-        monkeypatch.setattr(Group, "step", die_at_8)
-        with pytest.raises(KeyboardInterrupt):
-            train([run], tmp_path / "run.pt", checkpoint_seconds=0.0)
-        monkeypatch.setattr(Group, "step", step)
-        (resumed,) = train([run], tmp_path / "run.pt", checkpoint_seconds=1e9)
+    monkeypatch.setattr(Group, "step", die_at_8)
+    with pytest.raises(KeyboardInterrupt):
+        train([run], tmp_path / "run.pt", checkpoint_seconds=0.0)
+    monkeypatch.setattr(Group, "step", step)
+    (resumed,) = train([run], tmp_path / "run.pt", checkpoint_seconds=1e9)
     assert resumed.timings["steps"] == 14
     assert resumed.history == whole.history
     assert same_weights(resumed, whole)
@@ -181,8 +180,7 @@ def test_a_loss_that_leaves_the_finite_numbers_fails_at_that_step_and_the_rest_g
     store = Store(tmp_path / "results")
     wild = spec(training=few_steps(50, lr=1e36, schedule="constant"), **settings)
     tame = spec(training=few_steps(2), **settings)
-    with one_thread():
-        tally = execute([[wild], [tame]], store, jobs=0)
+    tally = execute([[wild], [tame]], store, jobs=0)
     assert (tally.done, tally.failed) == (1, 1)
     outcome = store.load(wild.id).outcome
     assert outcome.status == "failed" and outcome.reason.startswith("mobench.errors.NonFiniteError")

@@ -1,21 +1,16 @@
 """A run of the escape experiment: mobench against a plain loop over TorchJD's aggregators.
 
 Both train the same double-well problem with torch's SGD. TorchJD's loop is the documented one: losses by autograd,
-`backward`, `jac_to_grad`, `optimizer.step()`; all its steps cost the same, and a few are timed. mobench trains in
-lockstep, and what a run costs depends on how many share a step. So there are two figures for each method and K, both
-in processor time on one thread:
-
-    in the suite    all methods below train together, as the suite's runs do; a run costs what its record says, the
-                    method's own time and an equal share of the rest, and a share of what comes before and after
-    alone           the method's own configurations × seeds are all there is: ten runs of MGDA and of PCGrad
+`backward`, `jac_to_grad`, `optimizer.step()`; all its steps cost the same, and a few are timed. mobench trains a
+method's configurations × seeds in lockstep, ten runs of MGDA and of PCGrad. Times are processor time on one thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from statistics import fmean, median
-from time import perf_counter, process_time
+from statistics import median
+from time import process_time
 
 import torch
 from torchjd import aggregation
@@ -61,24 +56,19 @@ def rows(size: Size) -> Iterator[Row]:
     """Yield how many times longer a run takes as a loop over TorchJD."""
     torch.set_num_threads(1)
     for k in size.ks:
-        peers = {method: _peer(method, k) for method in size.methods}
-        taken: dict[str, list[float]] = {method: [] for method in size.methods}
-        together = _groups(size.methods, k, size.steps)
-        alone = {method: _groups((method,), k, size.steps) for method in size.methods}
-        calls: dict[str, Callable[[], object]] = {f"{method}, TorchJD": peer for method, peer in peers.items()}
-        calls["all"] = lambda together=together, taken=taken: _add_seconds_of_runs(together, taken)  # type: ignore[misc]
+        groups = {method: _groups(method, k, size.steps) for method in size.methods}
+        calls: dict[str, Callable[[], object]] = {f"{method}, TorchJD": _peer(method, k) for method in size.methods}
         calls |= {
-            method: lambda groups=groups: [train(group) for group in groups]  # type: ignore[misc]
-            for method, groups in alone.items()
+            method: lambda groups=each: [train(group) for group in groups]  # type: ignore[misc]
+            for method, each in groups.items()
         }
         seconds = interleaved(calls, size.rounds, process_time)
         for method in size.methods:
             peer = [value / PEER_STEPS for value in seconds[f"{method}, TorchJD"]]
-            runs = sum(map(len, alone[method]))
-            for where, own in (("in the suite", taken[method][1:]), ("alone", [v / runs for v in seconds[method]])):
-                steps = [value / size.steps for value in own]
-                what = f"a run {where}, {method} K={k}: {1e3 * median(steps):.3f} ms a step"
-                yield Ratio.of(peer, steps).row(PART, what, COMMAND, FASTER)
+            runs = sum(map(len, groups[method]))
+            steps = [value / runs / size.steps for value in seconds[method]]
+            what = f"a run, {method} K={k}: {1e3 * median(steps):.3f} ms a step"
+            yield Ratio.of(peer, steps).row(PART, what, COMMAND, FASTER)
 
 
 def _peer(method: str, k: int) -> Callable[[], None]:
@@ -86,24 +76,10 @@ def _peer(method: str, k: int) -> Callable[[], None]:
     return lambda: torchjd_loop(aggregator, k, PEER_STEPS)
 
 
-def _groups(methods: Sequence[str], k: int, steps: int) -> list[list[RunSpec]]:
-    """Return the methods' runs of the suite for one K, divided as the suite divides them."""
-    overrides = {"methods": list(methods), "problems.double-well.k": k, "training.steps": steps}
+def _groups(method: str, k: int, steps: int) -> list[list[RunSpec]]:
+    """Return the method's runs of the suite for one K, divided as the suite divides them."""
+    overrides = {"methods": [method], "problems.double-well.k": k, "training.steps": steps}
     return make_groups(make_plan(load_suite("escape"), overrides).specs)
-
-
-def _add_seconds_of_runs(groups: Sequence[Sequence[RunSpec]], taken: dict[str, list[float]]) -> None:
-    """Train all groups, and add to `taken` what a run of each method costs, by the records and a share of the rest."""
-    own: dict[str, list[float]] = {method: [] for method in taken}
-    before, started = process_time(), perf_counter()
-    for group in groups:
-        for spec, outcome in zip(group, train(group), strict=True):
-            own[spec.method.partition("@")[0]].append(outcome.timings["seconds"] or 0.0)
-    passed, recorded = perf_counter() - started, sum(map(sum, own.values()))
-    rest = (passed - recorded) / sum(map(len, own.values()))
-    busy = (process_time() - before) / passed
-    for method, each in own.items():
-        taken[method].append(busy * (fmean(each) + rest))
 
 
 def torchjd_loop(aggregator: aggregation.Aggregator, k: int, steps: int) -> None:

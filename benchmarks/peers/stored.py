@@ -22,7 +22,7 @@ from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
 from mobench.running.executor import execute
 from mobench.store.folder import Store
-from mobench.training.loop import train_group
+from mobench.training.loop import train
 from mobench.training.optimizer import Training
 
 PART = "stored"
@@ -81,7 +81,7 @@ def overhead(folder: Path) -> float:
     torch.set_num_threads(1)
     began = time.process_time()
     for spec in specs:
-        train_group([spec])
+        train([spec])
     alone = time.process_time() - began
     torch.set_num_threads(threads)
     return (whole - alone) / TRIVIAL

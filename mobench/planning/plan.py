@@ -30,6 +30,10 @@ GROUP_SIZE = 96
 spread over the workers and to lose little when a group is killed."""
 MOST_RUNS = 1_000_000
 """A plan of more runs is refused before any of them is made; a million take a few GB of the driver's memory."""
+VECTOR_SECONDS = 3e-6
+"""What a step of a run in lockstep may take for each objective; a wrong guess makes jobs too long or too short."""
+NETWORK_SECONDS = 5e-4
+"""The same for small networks."""
 NETWORKS = 16
 """At most this many networks do: with more, what a step touches leaves the cache, and memory grows."""
 
@@ -224,7 +228,7 @@ def _sweep(owner: type[Configurable], key: str, values: Any) -> Iterable[Any]:
 def make_groups(
     specs: Sequence[RunSpec], workers: int = 1, note: Note = lambda owner, doing: None
 ) -> list[list[RunSpec]]:
-    """Divide runs into groups that may train in lockstep, and give each of `workers` an equal share of the work.
+    """Divide runs into groups of one method that may train in lockstep; none is more than the share of a worker.
 
     Runs of foreign code share a group only with runs of the same files.
     """
@@ -238,8 +242,8 @@ def make_groups(
         note(problem, "its batch key")
         key = problem.batch_key() if together[training] else None
         sources = tuple(sorted(spec.sources.items()))
-        groups.setdefault(spec.id if key is None else (key, training, sources), []).append(spec)
-    work = {key: expected_work(members) for key, members in groups.items()}
+        groups.setdefault(spec.id if key is None else (key, training, spec.method, sources), []).append(spec)
+    work = {key: expected_seconds(members) for key, members in groups.items()}
     share = sum(work.values()) / workers
     chunks = []
     for key, members in groups.items():
@@ -254,8 +258,9 @@ def make_groups(
     return chunks
 
 
-def expected_work(specs: Sequence[RunSpec]) -> float:
-    """Return a group's expected share of the work: its runs times steps times objectives."""
+def expected_seconds(specs: Sequence[RunSpec]) -> float:
+    """Return the seconds that a group may take: right for what is small, and a share of the work for what is not."""
     problem = specs[0].build_problem()
     steps = Training(**specs[0].run_training).total_steps(problem.steps_per_epoch())
-    return float(len(specs) * max(1, steps) * len(problem.objectives()))
+    seconds = VECTOR_SECONDS if isinstance(problem, VectorProblem) else NETWORK_SECONDS
+    return seconds * len(specs) * max(1, steps) * len(problem.objectives())

@@ -12,7 +12,7 @@ from mobench.running.job import Steps
 
 @dataclass(frozen=True)
 class Started:
-    """A group of runs began to train."""
+    """A job began."""
 
     runs: int
     job: str = ""
@@ -23,12 +23,12 @@ class Started:
 
 @dataclass(frozen=True)
 class Stepped:
-    """A group of runs came further."""
+    """A job came further."""
 
     job: str
     runs: int
     work: float
-    """The group's expected work."""
+    """The job's expected seconds."""
     steps: Steps
 
 
@@ -43,12 +43,12 @@ class FinishedRun:
     reason: str
     """The last line of the error; empty for a run that is done."""
     work: float
-    """The run's share of the expected work."""
+    """The run's expected seconds."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """Runs of one group have their records."""
+    """Runs of one job have their records."""
 
     runs: tuple[FinishedRun, ...]
     job: str = ""
@@ -56,7 +56,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Split:
-    """A group was lost; its unfinished runs are queued again, one by one."""
+    """A job was lost; its unfinished groups are queued again one by one, then their runs."""
 
     runs: int
     reason: str

@@ -6,7 +6,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,20 +21,24 @@ from mobench.running.executors.base import Executor, Limits, Setup, Share
 from mobench.running.executors.here import Here
 from mobench.running.executors.local import Local
 from mobench.running.interruption import Interruption
-from mobench.running.job import Broken, Halted, Job, Lost, Steps, Summary, Train
+from mobench.running.job import Broken, Group, Halted, Job, Lost, Steps, Summary, Train
 from mobench.running.publishing import Publisher
 from mobench.running.worker import utc_now
 from mobench.store.folder import Store
 from mobench.store.lease import LEASE_SECONDS, Leases
 from mobench.store.record import RunRecord
 
-TRAINER = "mobench.training.loop:train_group"
+TRAINER = "mobench.training.loop:train"
 POLL_SECONDS = 0.1
 STOP_SECONDS = 30.0
 """How long jobs may take to save their state after the first signal."""
 LOOK_SECONDS = 1.0
 """How often the folder and runs of other drivers are looked at; these less often where there are over a thousand."""
-LEFT = "they left a group that would have waited for them, or another driver took them over"
+TAKEN_OVER = "another driver took them over"
+JOB_SECONDS = 3.0
+"""A job gets groups of shipped methods until it is expected to take so long: less would be mostly handing out."""
+JOBS_PER_WORKER = 4
+"""A worker gets at least so many jobs, if there are groups for them, so that all have something to do until the end."""
 KILLED_TIMES = 4
 """How often a job that is killed from outside begins again without having come further."""
 
@@ -56,12 +60,13 @@ def execute(
 ) -> Tally:
     """Train all groups, each in lockstep, and store a record per run.
 
-    Without an `executor`, `jobs` worker processes of this machine share the work; 0 trains in this process,
-    where a crash cannot be contained. The limits, of seconds and of bytes, bound a group as they bound a single
-    run. A group that crashes, hangs or raises is lost, and its unfinished runs are tried one by one; a single
-    run that does so becomes a failed record. What was killed from outside begins again from its checkpoint, and
-    what ran out of memory is tried once more alone. `weights` are the groups' expected seconds: the longest
-    begin first.
+    Without an `executor`, `jobs` worker processes of this machine share the work; 0 trains in this process, for
+    debuggers: there a crash cannot be contained, limits are refused, and signals do what they usually do. `weights`
+    are the groups' expected seconds: the longest begin first, and short ones of shipped methods share a job. The
+    limits, of seconds and of bytes, bound a job as they bound a single run. A job that crashes, hangs or raises is
+    lost: its unfinished groups are tried one by one, and then their runs; a single run that does so becomes a failed
+    record. What was killed from outside begins again from its checkpoint, and what ran out of memory is tried once
+    more alone.
 
     Drivers on one results folder share the work: a run that another driver has is left to it, and counted once
     its record is there. A driver whose heartbeat stays away for `lease` seconds loses its runs to the others.
@@ -78,11 +83,18 @@ def execute(
     if groups:
         _prepare_folder(store)
     leases = Leases(store.root, lease)
-    work = None if weights is None else sum(weights)
-    publisher = Publisher(store.root, leases.owner, sum(map(len, groups)), work)
-    with Interruption() as interruption, leases if groups else nullcontext(), publisher if groups else nullcontext():
+    parts = [[group] for group in groups]
+    if groups and weights is not None:
+        parts = divide(groups, weights, executor.capacity(share))
+    weights = [float(len(group)) for group in groups] if weights is None else weights
+    work = {spec.id: weight / len(group) for group, weight in zip(groups, weights, strict=True) for spec in group}
+    publisher = Publisher(store.root, leases.owner, len(work), sum(weights))
+    within = (leases, publisher) if groups else ()
+    with Interruption(listen=not executor.in_this_process) as interruption, ExitStack() as stack:
+        for context in within:
+            stack.enter_context(context)
         tell = partial(_tell, (publisher.update, on_event))
-        execution = _Execution(groups, store, leases, tell, weights, train, interruption, _by_digest(plugins))
+        execution = _Execution(parts, work, store, leases, tell, train, interruption, _by_digest(plugins))
         if groups:
             limits = Limits(time_limit, memory_limit)
             execution.run(executor, Setup(limits, share, interruption, execution.stepped))
@@ -92,13 +104,29 @@ def execute(
     return execution.tally
 
 
+def divide(groups: Sequence[Group], weights: Sequence[float], workers: int) -> list[list[Group]]:
+    """Divide groups into jobs by their expected seconds, the longest first; foreign code has jobs of its own."""
+    most = min(JOB_SECONDS, sum(weights) / (JOBS_PER_WORKER * workers))
+    jobs: list[list[Group]] = []
+    shared: list[Group] = []
+    room = -1.0
+    for group, weight in sorted(zip(groups, weights, strict=True), key=lambda pair: -pair[1]):
+        if any(spec.sources for spec in group):
+            jobs.append([group])
+            continue
+        if weight > room:
+            shared, room = [], most
+            jobs.append(shared)
+        shared.append(group)
+        room -= weight
+    return jobs
+
+
 @dataclass
 class _Attempt:
     """A job and how it went so far."""
 
     job: Job
-    work: float
-    """Expected work of each of its runs."""
     started: str = ""
     clock: float = 0.0
     kills: int = 0
@@ -112,11 +140,11 @@ class _Execution:
 
     def __init__(
         self,
-        groups: Sequence[Sequence[RunSpec]],
+        jobs: Sequence[Sequence[Group]],
+        work: Mapping[str, float],
         store: Store,
         leases: Leases,
         on_event: Callable[[Event], None],
-        weights: Sequence[float] | None,
         train: Train | str,
         interruption: Interruption,
         plugins: Mapping[str, str],
@@ -128,30 +156,35 @@ class _Execution:
         self.interruption = interruption
         self.plugins = plugins
         self.environment = environment()
-        self.tally = Tally(planned=sum(map(len, groups)))
-        self.stamps = {spec.id: store.stamp(spec.id) for group in groups for spec in group}
+        self.work = work
+        """The expected seconds of each run."""
+        self.tally = Tally(planned=len(work))
+        self.stamps = {id_: store.stamp(id_) for id_ in work}
         self.finished: list[str] = []
         self.order = itertools.count()
         self.queue: list[tuple[bool, float, int, _Attempt]] = []
-        self.elsewhere: list[tuple[_Attempt, float]] = []
-        """What other drivers are doing, with its weight."""
+        self.elsewhere: list[_Attempt] = []
+        """What other drivers are doing."""
         self.look_again = self.folder_seen = 0.0
         self.busy: dict[tuple[str, ...], _Attempt] = {}
         self.killed = False
         """Whether a process may have died while it wrote a file."""
-        for index, group in enumerate(groups):
-            work = 1.0 if weights is None else weights[index] / len(group)
-            self.push(_Attempt(self.job(tuple(group)), work), 0.0 if weights is None else weights[index])
+        for job in jobs:
+            self.push(_Attempt(self.job(job)))
 
-    def job(self, specs: tuple[RunSpec, ...]) -> Job:
-        """Return the job of training `specs`, with the plugins that they need."""
-        digests = sorted({digest for spec in specs for digest in spec.sources.values()})
+    def job(self, groups: Sequence[Group]) -> Job:
+        """Return the job of training `groups`, with the plugins that they need."""
+        digests = sorted({digest for group in groups for spec in group for digest in spec.sources.values()})
         files = tuple(self.plugins[digest] for digest in digests if digest in self.plugins)
-        return Job(specs, self.store.root.absolute(), self.train, self.environment, files)
+        return Job(tuple(map(tuple, groups)), self.store.root.absolute(), self.train, self.environment, files)
 
-    def push(self, attempt: _Attempt, weight: float) -> None:
+    def push(self, attempt: _Attempt) -> None:
         """Queue a job; the heaviest leaves first, equals in the order they came, and those to be alone last."""
-        heapq.heappush(self.queue, (attempt.job.alone, -weight, next(self.order), attempt))
+        heapq.heappush(self.queue, (attempt.job.alone, -self.work_of(attempt.job), next(self.order), attempt))
+
+    def work_of(self, job: Job) -> float:
+        """Return the expected seconds of a job."""
+        return sum(self.work[spec.id] for spec in job.specs)
 
     def run(self, executor: Executor, setup: Setup) -> None:
         """Keep the executor busy until the queue is empty or a signal arrives."""
@@ -184,14 +217,14 @@ class _Execution:
     def fill(self, executor: Executor) -> None:
         """Begin jobs that no other driver has while there is room."""
         if self.elsewhere and time.monotonic() > self.look_again:
-            others = sum(len(attempt.job.specs) for attempt, _ in self.elsewhere)
+            others = sum(len(attempt.job.specs) for attempt in self.elsewhere)
             self.look_again = time.monotonic() + LOOK_SECONDS * max(1.0, others / 1000)
-            for waiting in self.elsewhere:
-                self.push(*waiting)
+            for attempt in self.elsewhere:
+                self.push(attempt)
             self.elsewhere = []
         while self.queue and executor.has_room(alone=self.queue[0][0]) and not self.interruption.requested:
-            _, weight, _, attempt = heapq.heappop(self.queue)
-            if not self.lease(attempt, -weight):
+            attempt = heapq.heappop(self.queue)[-1]
+            if not self.lease(attempt):
                 continue
             attempt.started, attempt.clock = utc_now(), time.perf_counter()
             attempt.saved = self.checkpoint_stamp(attempt)
@@ -199,27 +232,30 @@ class _Execution:
             self.busy[_key(attempt.job)] = attempt
             executor.submit(attempt.job)
 
-    def lease(self, attempt: _Attempt, weight: float) -> bool:
+    def lease(self, attempt: _Attempt) -> bool:
         """Keep of a job what is ours to do, if anything; what others have is noted, what they did is counted."""
-        mine: list[RunSpec] = []
-        elsewhere: list[RunSpec] = []
+        job = attempt.job
+        mine: set[str] = set()
+        elsewhere: set[str] = set()
         stored: list[RunSpec] = []
-        for spec in attempt.job.specs:
+        for spec in job.specs:
             free = self.leases.acquire(spec.id)
-            is_open = self.store.is_open(spec.id, self.stamps[spec.id])
-            (stored if not is_open else mine if free else elsewhere).append(spec)
+            if not self.store.is_open(spec.id, self.stamps[spec.id]):
+                stored.append(spec)
+            else:
+                (mine if free else elsewhere).add(spec.id)
         if elsewhere:
-            self.leave(attempt, elsewhere, weight)
+            self.leave(job.only(elsewhere))
         if stored:
             self.on_event(Started(len(stored)))
-            self.finish([(spec, self.summary(spec.id)) for spec in stored], attempt.work, "")
-        stamps = {spec.id: self.stamps[spec.id] for spec in mine}
-        attempt.job = replace(attempt.job, specs=tuple(mine), stamps=stamps, fence=self.leases.fence)
+            self.finish([(spec, self.summary(spec.id)) for spec in stored], "")
+        stamps = {id_: self.stamps[id_] for id_ in mine}
+        attempt.job = replace(job, groups=job.only(mine), stamps=stamps, fence=self.leases.fence)
         return bool(mine)
 
-    def leave(self, attempt: _Attempt, specs: Sequence[RunSpec], weight: float) -> None:
+    def leave(self, groups: Sequence[Group]) -> None:
         """Leave runs to the driver that has them, to be looked at later."""
-        self.elsewhere.append((_Attempt(self.job(tuple(specs)), attempt.work), weight))
+        self.elsewhere.append(_Attempt(self.job(groups)))
 
     def summary(self, id_: str) -> Summary:
         """Return what the stored record of a run says."""
@@ -247,48 +283,50 @@ class _Execution:
                     raise StorageError(result.reason)
                 self.store.check_writable()
                 result = Lost(result.reason)  # only its own process could not write
-            if isinstance(result, Halted):
-                self.begin_again(attempt, "")
-            else:
-                self.absorb(attempt, result)
+            self.absorb(attempt, result)
 
-    def absorb(self, attempt: _Attempt, result: list[Summary] | Lost) -> None:
-        """Count what is finished; queue again or record as failed what is lost."""
+    def absorb(self, attempt: _Attempt, result: list[Summary] | Lost | Halted) -> None:
+        """Count what is finished; queue again or record as failed what is not."""
         specs = {spec.id: spec for spec in attempt.job.specs}
-        if isinstance(result, Lost):
-            self.killed = True
+        if isinstance(result, list):
+            summaries = result
+        else:
+            self.killed = self.killed or isinstance(result, Lost)
             stored = [id_ for id_ in specs if self.store.stamp(id_) != self.stamps[id_]]
             records = self.store.records(stored)
             summaries = [Summary(record.id, record.outcome.status, record.outcome.reason) for record in records]
-        else:
-            summaries = result
         name = _name(attempt.job)
-        self.finish([(specs.pop(summary.id), summary) for summary in summaries], attempt.work, name)
+        self.finish([(specs.pop(summary.id), summary) for summary in summaries], name)
         if not specs:
             return
-        if not isinstance(result, Lost):
-            self.on_event(Split(len(specs), LEFT, job=name))
-            self.leave(attempt, list(specs.values()), attempt.work * len(specs))
-        elif result.cause == "killed" and self.may_begin_again(attempt):
-            self.begin_again(attempt, result.reason)
+        rest = attempt.job.only(specs.keys())
+        if isinstance(result, list):
+            self.on_event(Split(len(specs), TAKEN_OVER, job=name))
+            self.leave(rest)
+        elif isinstance(result, Halted):
+            self.begin_again(replace(attempt, job=self.job(rest)), "", name)
+        elif result.cause == "killed" and self.may_begin_again(attempt, further=bool(summaries)):
+            self.begin_again(replace(attempt, job=self.job(rest)), result.reason, name)
         elif len(attempt.job.specs) > 1:
-            for spec in specs.values():
-                self.push(_Attempt(self.job((spec,)), attempt.work), attempt.work)
+            smaller = rest if len(attempt.job.groups) > 1 else [(spec,) for spec in specs.values()]
+            for group in smaller:
+                self.push(_Attempt(self.job([group])))
             self.on_event(Split(len(specs), result.reason, job=name))
         elif result.cause == "memory" and not attempt.job.alone:
-            self.begin_again(replace(attempt, job=replace(attempt.job, alone=True)), result.reason)
+            self.begin_again(replace(attempt, job=replace(attempt.job, alone=True)), result.reason, name)
         else:
             self.give_up(attempt, result)
 
-    def may_begin_again(self, attempt: _Attempt) -> bool:
-        """Count a kill from outside; say whether the job gets another chance."""
-        attempt.kills = 1 if self.checkpoint_stamp(attempt) != attempt.saved else attempt.kills + 1
+    def may_begin_again(self, attempt: _Attempt, further: bool) -> bool:
+        """Count a kill from outside, from the last one after which the job came `further`; say whether it goes on."""
+        further = further or self.checkpoint_stamp(attempt) != attempt.saved
+        attempt.kills = 1 if further else attempt.kills + 1
         return attempt.kills <= KILLED_TIMES or self.interruption.requested
 
-    def begin_again(self, attempt: _Attempt, reason: str) -> None:
-        """Queue a job that goes on from its checkpoint."""
-        self.push(attempt, attempt.work * len(attempt.job.specs))
-        self.on_event(Split(len(attempt.job.specs), reason, again=True, job=_name(attempt.job)))
+    def begin_again(self, attempt: _Attempt, reason: str, name: str) -> None:
+        """Queue what is left of the job of that name, which goes on from its checkpoint."""
+        self.push(attempt)
+        self.on_event(Split(len(attempt.job.specs), reason, again=True, job=name))
 
     def checkpoint_stamp(self, attempt: _Attempt) -> tuple[int, int] | None:
         """Return something that changes whenever the job's checkpoint is written."""
@@ -310,26 +348,24 @@ class _Execution:
         except OSError as error:
             raise StorageError.of(self.store.root, error) from error
         if not saved:
-            self.leave(attempt, [spec], attempt.work)
-            self.on_event(Split(1, LEFT, job=spec.id))
+            self.leave([(spec,)])
+            self.on_event(Split(1, TAKEN_OVER, job=spec.id))
             return
         if not lost.resumable:
             self.store.checkpoint(spec.id).unlink(missing_ok=True)
-        self.finish([(spec, Summary(spec.id, outcome.status, lost.reason))], attempt.work, spec.id)
+        self.finish([(spec, Summary(spec.id, outcome.status, lost.reason))], spec.id)
 
     def stepped(self, job: Job, steps: Steps) -> None:
         """Tell how far a job is."""
-        attempt = self.busy.get(_key(job))
-        if attempt is not None:
-            runs = len(job.specs)
-            self.on_event(Stepped(_name(job), runs, runs * attempt.work, steps))
+        if _key(job) in self.busy:
+            self.on_event(Stepped(_name(job), len(job.specs), self.work_of(job), steps))
 
-    def finish(self, results: Sequence[tuple[RunSpec, Summary]], work: float, job: str) -> None:
+    def finish(self, results: Sequence[tuple[RunSpec, Summary]], job: str) -> None:
         """Count runs that have their records; `job` is the one that made them, empty for another driver's."""
         runs = []
         for spec, summary in results:
             self.leases.release(spec.id)
-            runs.append(FinishedRun(spec.id, label_of([spec]), summary.status, summary.reason, work))
+            runs.append(FinishedRun(spec.id, label_of([spec]), summary.status, summary.reason, self.work[spec.id]))
         failures = [run for run in runs if run.status == "failed"]
         self.finished += [run.id for run in runs]
         self.tally.done += len(runs) - len(failures)

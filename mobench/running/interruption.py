@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, SIGHUP and time limits of code that runs in this very process."""
+"""Ctrl-C, SIGTERM and SIGHUP, as requests that the scheduler answers."""
 
 from __future__ import annotations
 
@@ -10,26 +10,22 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-from mobench.training.stopping import request_stop
-
-
-class TimeLimitExceeded(BaseException):
-    """Raised inside code that ran for too long. Not an Exception, so that no method swallows it."""
-
 
 class Interruption:
     """Turn SIGINT, SIGTERM and SIGHUP (a closed terminal) into a request that is answered at the next safe moment.
 
     The first signal asks for an orderly end: running work is finished or saved. The second one insists, and
     everything stops at once; more change nothing. A signal that the process was told to ignore (`nohup`) stays
-    ignored. Outside of the main thread Python allows no handlers, and signals are left to the main thread.
+    ignored. Outside of the main thread Python allows no handlers, and signals are left to the main thread; without
+    `listen` they are left to what was there before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, listen: bool = True) -> None:
+        self._listen = listen
         self.signal: int | None = None
         self.insisted = False
         """Whether a second signal has arrived."""
-        self._training = self._raising = False
+        self._raising = False
         self._previous: dict[int, Any] = {}
 
     @property
@@ -38,7 +34,7 @@ class Interruption:
         return self.signal is not None
 
     def __enter__(self) -> Interruption:
-        if threading.current_thread() is threading.main_thread():
+        if self._listen and threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) != signal.SIG_IGN:
                     self._previous[number] = signal.signal(number, self._note)
@@ -69,48 +65,10 @@ class Interruption:
         finally:
             self._raising = False
 
-    @contextmanager
-    def stopping_training(self) -> Iterator[None]:
-        """Within this block the first signal asks training to stop, and the second raises KeyboardInterrupt."""
-        self._training = True
-        request_stop(self.requested)
-        try:
-            yield
-        finally:
-            self._training = False
-            request_stop(False)
-
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.signal is None:
             self.signal = number
-            if self._training:
-                request_stop()
             if self._raising:
                 raise KeyboardInterrupt
-        elif not self.insisted:
+        else:
             self.insisted = True
-            if self._training:
-                raise KeyboardInterrupt
-
-
-@contextmanager
-def time_limited(seconds: float | None) -> Iterator[None]:
-    """Raise `TimeLimitExceeded` in a block that runs longer than `seconds`.
-
-    This reaches Python code in the main thread; what hangs inside a C library is only stopped in a
-    worker process.
-    """
-    if seconds is None:
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise TimeLimitExceeded
-
-    previous = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, previous)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -13,15 +15,17 @@ from mobench.store.folder import Stamp
 from mobench.store.lease import Fence
 from mobench.store.record import Environment
 
-Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome | None]]
-"""Trains runs in lockstep; None stands for one that left because the others would have waited for it."""
+Train = Callable[[Sequence[RunSpec], Path | None], Sequence[Outcome]]
+"""Trains runs in lockstep, with a file for their state."""
+Group = Sequence[RunSpec]
+"""Runs that train in lockstep: of one method, so that what a step costs is shared by calls that all are of its kind."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A group of runs to train in lockstep."""
+    """Groups of runs to train one after the other, each in lockstep."""
 
-    specs: tuple[RunSpec, ...]
+    groups: tuple[tuple[RunSpec, ...], ...]
     root: Path
     train: Train | str
     """The training function, or where it is: `package.module:function`."""
@@ -34,6 +38,16 @@ class Job:
     """Says whether the driver still has a run; without one nobody else is at work."""
     alone: bool = False
     """Whether nothing else may use its device meanwhile: memory ran out when it had company."""
+
+    @cached_property
+    def specs(self) -> tuple[RunSpec, ...]:
+        """All its runs."""
+        return tuple(chain.from_iterable(self.groups))
+
+    def only(self, ids: Collection[str]) -> tuple[tuple[RunSpec, ...], ...]:
+        """Return the groups with these runs alone; empty ones are left out."""
+        kept = (tuple(spec for spec in group if spec.id in ids) for group in self.groups)
+        return tuple(group for group in kept if group)
 
     @property
     def foreign(self) -> bool:

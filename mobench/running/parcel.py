@@ -55,11 +55,13 @@ class Outpost:
         self._store = Store(root)
         self._sent: Stamp | None = None
         self._checkpoint = Path()
+        self._ids: list[str] = []
 
     def unpack(self, parcel: Parcel) -> Job:
         """Return the job as one that reads and writes this folder."""
         first = parcel.job.specs[0].id
         self._checkpoint, self._sent = self._store.checkpoint(first), None
+        self._ids = [spec.id for spec in parcel.job.specs]
         self._store.root.mkdir(parents=True, exist_ok=True)
         if parcel.checkpoint is not None:
             self._store.receive_checkpoint(first, parcel.checkpoint)
@@ -73,7 +75,7 @@ class Outpost:
             checkpoint, self._sent = read_regular(self._checkpoint), stamp
         if result is None:
             return Delivery(None, checkpoint=checkpoint, steps=steps)
-        ids = [summary.id for summary in result] if isinstance(result, list) else []
+        ids = filter(self._store.has, self._ids)  # of a job that was lost or halted, what it did before
         records = tuple((self._store.path(id_).read_bytes(), read_regular(self._store.artifact(id_))) for id_ in ids)
         rmtree(self._store.root)
         return Delivery(result, records, checkpoint, steps)
@@ -92,13 +94,11 @@ def receive(job: Job, delivery: Delivery) -> Result | None:
     try:
         if delivery.checkpoint is not None and (job.fence is None or job.fence.holds(first)):
             store.receive_checkpoint(first, delivery.checkpoint)
-        if not isinstance(delivery.result, list):
-            return delivery.result
         kept = [_keep(job, store, RunRecord.decode(record), tensors) for record, tensors in delivery.records]
         summaries = [summary for summary in kept if summary is not None]
-        if summaries:
+        if any(summary.id == first for summary in summaries):
             store.checkpoint(first).unlink(missing_ok=True)
-        return summaries
+        return summaries if isinstance(delivery.result, list) else delivery.result
     except OSError as error:
         return Broken(str(StorageError.of(job.root, error)))
 

@@ -22,7 +22,7 @@ from mobench.core.settings import Configurable
 from mobench.core.spec import RunSpec
 from mobench.planning.data import with_data
 from mobench.planning.plan import Note as WhoseCode
-from mobench.planning.plan import Plan, expected_work, make_groups, make_plan
+from mobench.planning.plan import Plan, expected_seconds, make_groups, make_plan
 from mobench.planning.problem_suite import suite_of_problem
 from mobench.planning.suite import Suite
 from mobench.running.guarded_call import call_in_worker
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True)
 class PlannedWork:
-    """All runs, and those to do in groups with their expected work."""
+    """All runs, and those to do in groups with their expected seconds."""
 
     plans: list[Plan]
     pending: list[RunSpec]
@@ -103,7 +103,7 @@ def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]],
     weights = []
     for group in groups:
         about(group[0].build_problem(), "its number of steps")
-        weights.append(expected_work(group))
+        weights.append(expected_seconds(group))
     return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage])
 
 

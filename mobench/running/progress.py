@@ -61,7 +61,7 @@ class Progress:
         """Take in an event."""
         self.course.update(event)
         if isinstance(event, Split):
-            how = "begin again" if event.again else "go on one by one"
+            how = "begin again" if event.again else "go on in smaller groups"
             if event.reason:
                 self._note(f"{event.runs} runs {how}: {event.reason}")
         elif isinstance(event, Finished):

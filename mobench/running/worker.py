@@ -7,8 +7,7 @@ import os
 import platform
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from mobench.core.outcome import Outcome
 from mobench.core.plain_text import said_by
 from mobench.core.registry import file_digest
 from mobench.core.resources import resources
+from mobench.core.spec import RunSpec
 from mobench.errors import StorageError
 from mobench.running.environment import on_device
 from mobench.running.job import Broken, Halted, Job, Lost, OnSteps, Result, Steps, Summary, Train
@@ -34,25 +34,37 @@ _sources: set[str] = set()
 
 def perform(
     job: Job,
-    guard: AbstractContextManager[None],
     passed_on: tuple[type[BaseException], ...] = (),
     on_steps: OnSteps = lambda steps: None,
 ) -> Result:
-    """Train the job's runs under `guard` and save their records.
+    """Train the job's groups one after the other and save their records.
 
-    If training raises, a single run becomes a failed record, and a job of several is lost: each of its runs is
-    to be tried by itself. Exceptions of the types `passed_on` are not about the runs and go to the caller. A run
-    that another driver has taken over is not stored and has no summary. `on_steps` gets reports of how far it is.
+    If training raises, a group of one run becomes a failed record; one of several is lost, and what the job has not
+    done then is to be tried in smaller parts. Exceptions of the types `passed_on` are not about the runs and go to
+    the caller. A run that another driver has taken over is not stored and has no summary. `on_steps` gets reports of
+    how far the job is.
     """
+    summaries: list[Summary] = []
+    for index, specs in enumerate(job.groups):
+        result = _train_group(job, specs, passed_on, _reporter(on_steps, index, len(job.groups)))
+        if not isinstance(result, list):
+            return result
+        summaries += result
+    return summaries
+
+
+def _train_group(
+    job: Job, specs: Sequence[RunSpec], passed_on: tuple[type[BaseException], ...], report: Listener
+) -> Result:
     store = Store(job.root)
-    checkpoint = store.checkpoint(job.specs[0].id)
+    checkpoint = store.checkpoint(specs[0].id)
     started, clock = utc_now(), time.perf_counter()
-    shared = _take_note(job)
+    shared = _take_note(job, specs)
     meter = MemoryMeter()
     train, process = _resolve(job.train), os.getpid()
     try:
-        with meter, listening(_reporter(on_steps)), guard:
-            outcomes = list(train(job.specs, checkpoint))
+        with meter, listening(report):
+            outcomes = train(specs, checkpoint)
     except passed_on:
         raise
     except Stopped:
@@ -63,18 +75,17 @@ def perform(
         trace = "".join(traceback.format_exception(error))
         if ran_out_of_memory(error):
             return Lost(f"out of memory: {said_by(error)}", trace, cause="memory")
-        if len(job.specs) > 1:
+        if len(specs) > 1:
             return Lost(said_by(error), trace)
         outcomes = [Outcome.failure(trace, time.perf_counter() - clock)]
     if os.getpid() != process:
         os._exit(0)  # a method has forked, and its child came this far: the runs are the parent's
     finished = utc_now()
-    memory = meter.peak(len(job.specs))
+    memory = meter.peak(len(specs))
     environment = on_device(job.environment, _device_used(memory))
     records = [
         (RunRecord(spec, settled(trained), memory, environment, started, finished, shared), trained)
-        for spec, trained in zip(job.specs, outcomes, strict=True)
-        if trained is not None
+        for spec, trained in zip(specs, outcomes, strict=True)
     ]
     try:
         kept = [keep(job, store, record, partial(_save_tensors, store, record, trained)) for record, trained in records]
@@ -91,13 +102,16 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _reporter(on_steps: OnSteps) -> Listener:
-    """Return what passes the loop's reports on, but not from a child that a method has forked."""
+def _reporter(on_steps: OnSteps, index: int, groups: int) -> Listener:
+    """Return what passes the loop's reports on, but not from a child that a method has forked.
+
+    Every group counts as the same part of its job: a job of several takes seconds.
+    """
     host, process = platform.node(), os.getpid()
 
     def report(step: int, total: int, first: int, seconds: float) -> None:
         if os.getpid() == process:
-            on_steps(Steps(step, total, first, seconds, host))
+            on_steps(Steps(index * total + step, groups * total, index * total + first, seconds, host))
 
     return report
 
@@ -119,14 +133,14 @@ def _save_tensors(store: Store, record: RunRecord, trained: Outcome) -> None:
         store.save_artifact(record.id, trained.artifact)
 
 
-def _take_note(job: Job) -> SharedProcess:
-    """Remember what this process trains, and return what the job's runs share it with."""
+def _take_note(job: Job, specs: Sequence[RunSpec]) -> SharedProcess:
+    """Remember what this process trains, and return what a group's runs share it with."""
     before = tuple(sorted(_trained))
-    methods = sorted({spec.method for spec in job.specs})
+    methods = sorted({spec.method for spec in specs})
     _trained.update(methods)
-    _sources.update(digest for spec in job.specs for digest in spec.sources.values())
+    _sources.update(digest for spec in specs for digest in spec.sources.values())
     _sources.update(map(file_digest, map(Path, job.plugins)))
-    beside = tuple(methods) if len(job.specs) > 1 else ()
+    beside = tuple(methods) if len(specs) > 1 else ()
     return SharedProcess(beside, before, tuple(sorted(_sources)))
 
 

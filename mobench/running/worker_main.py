@@ -10,7 +10,6 @@ import signal
 import threading
 import traceback
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing import connection, forkserver, parent_process
 from multiprocessing.connection import Connection
@@ -97,7 +96,7 @@ def _do(job: Job, channel: Connection) -> Result | Raised:
         return Lost(str(error))
     give_back_freed_memory()
     try:
-        return perform(job, nullcontext(), on_steps=lambda steps: _report(steps, channel))
+        return perform(job, on_steps=lambda steps: _report(steps, channel))
     except Exception as error:  # noqa: BLE001 - the scheduling process has to know, whatever it is
         return Raised(said_by(error), traceback.format_exc())
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg.lapack  # noqa: F401 - solvers ask for it when first called; no run's clock is to pay for it
 import torch
 
-from mobench.core.method import RESERVED, Matrix, Method, Step, Vector, refuse_non_finite_weights
+from mobench.core.method import RESERVED, Matrix, Step, Vector, refuse_non_finite_weights
 from mobench.core.outcome import Outcome
 from mobench.core.quiet import QUIET
 from mobench.core.resources import resources
@@ -30,7 +30,6 @@ from mobench.solvers.min_norm import load_solver
 from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import sampled_steps
-from mobench.training.leaving import FIRST_LOOK, leaving
 from mobench.training.make_workload import make_workload
 from mobench.training.member import Member
 from mobench.training.optimizer import Training, bare_step
@@ -39,10 +38,6 @@ from mobench.training.secondary_progress import ProgressSums
 from mobench.training.step import take_steps
 from mobench.training.step_reports import REPORT_SECONDS, tell
 from mobench.training.stopping import Stopped, ran_out_of_memory, stop_requested
-from mobench.training.workload import Indices
-
-Asked = tuple[list[Member], Indices]
-"""Members whose methods answer together, and where they stand in the group."""
 
 
 class Group:
@@ -64,6 +59,8 @@ class Group:
             method = spec.build_method()
             method.reset(self.workload.k, streams[index].numpy("method"))
             self.members.append(Member(spec, method, self.workload, index))
+        self.answers_together = len({type(member.method) for member in self.members}) == 1 and self.members[0].together
+        """Whether one call of the method answers for all members."""
         self.optimizer = self.training.build(self.workload.parameters, fused=self.workload.fused)
         self.total = self.training.total_steps(self.workload.steps_per_epoch)
         self.iteration = 0
@@ -72,26 +69,14 @@ class Group:
         """How much each step advances the secondary objectives to first order."""
         self.backward_passes_before = [0] * len(specs)
         """What was done before this process took the run over."""
-        self.may_leave = False
-        """Whether methods for which the others wait may leave the group."""
-        self.looked_at, self.looked_seconds, self.next_look = 0, 0.0, FIRST_LOOK
-        self.own_seconds = [0.0] * len(specs)
-        self.sorted_by_class: list[Member] = []
-        self.classes: dict[type[Method], Asked] = {}
-        """Of those members, the ones that are asked together."""
         self.finite_grams = False
         """Whether all Gram matrices of this iteration were seen to be finite."""
         self.take_step = bare_step(self.optimizer)
 
     @property
     def alive(self) -> list[Member]:
-        """The members that have neither failed nor left."""
-        return [member for member in self.members if member.error is None and not member.left]
-
-    @property
-    def staying(self) -> list[Member]:
-        """The members that have an outcome here."""
-        return [member for member in self.members if not member.left]
+        """The members that have not failed."""
+        return [member for member in self.members if member.error is None]
 
     @one_thread()
     def run(self, checkpoint: Path | None, checkpoint_seconds: float) -> None:
@@ -124,8 +109,6 @@ class Group:
             if now - last_told > REPORT_SECONDS:
                 tell(self.iteration, self.total, first, self.seconds - before)
                 last_told = now
-            if self.may_leave and self.iteration >= self.next_look:
-                self.let_slow_methods_leave()
             if self.training.epochs and self.iteration % per_epoch == 0:
                 self.finish_epoch(alive)
             stop = stop_requested() and self.iteration < self.total
@@ -135,24 +118,6 @@ class Group:
             if checkpoint is not None and stop:
                 raise Stopped
 
-    def let_slow_methods_leave(self) -> None:
-        """Let go of methods for which all others would wait, judged by the steps since the last look.
-
-        The first step is not judged: what is loaded when it is first used takes time once.
-        """
-        own: dict[str, list[float]] = {}
-        steps = self.iteration - self.looked_at
-        for member, before in zip(self.members, self.own_seconds, strict=True):
-            if member in self.alive:
-                own.setdefault(member.spec.method, []).append((member.method_seconds - before) / steps)
-        passed = (self.seconds - self.looked_seconds) / steps
-        shared = max(0.0, passed - sum(map(sum, own.values())))
-        gone = leaving(own, shared, self.total - self.iteration) if self.looked_at else set()
-        for member in self.alive:
-            member.left = member.spec.method in gone
-        self.looked_at, self.looked_seconds, self.next_look = self.iteration, self.seconds, 2 * self.iteration + 1
-        self.own_seconds = [member.method_seconds for member in self.members]
-
     def step(self, alive: list[Member], sample: bool) -> None:
         """Let every method choose its update; all of them are in `.grad` afterwards."""
         workload, iteration = self.workload, self.iteration
@@ -161,12 +126,10 @@ class Group:
         finite = bool(np.isfinite(losses).all())
         weights = np.zeros((workload.size, workload.k))
         taken: list[tuple[Member, Step]] = []
-        together = self.asked_together(alive) if finite else {}
-        for members, indices in together.values():
-            taken += self.ask_together(members, indices, losses, weights)
-        for member in alive:
-            if member.kind in together:
-                continue
+        together = self.answering_together(alive) if finite else []
+        if together:
+            taken += self.ask_together(together, losses, weights)
+        for member in [] if together else alive:
             step = self.step_of(member, losses[member.index])
             try:
                 if not finite:
@@ -196,23 +159,19 @@ class Group:
         bounds, limits = member.lower_bounds, member.thresholds
         return Step(losses, member.gradients, bounds, self.iteration, self.total, member.held_out, limits, gram)
 
-    def asked_together(self, alive: list[Member]) -> dict[type[Method], Asked]:
-        """Return the members whose methods answer together, by class: several, whose Gram matrices are all finite."""
-        if alive != self.sorted_by_class:
-            self.sorted_by_class, self.classes = alive, _answering_together(alive)
-        if not self.classes or (grams := self.workload.grams()) is None:
-            return {}
+    def answering_together(self, alive: list[Member]) -> list[Member]:
+        """Return the members if their methods answer together: several, whose Gram matrices are all finite."""
+        if len(alive) == 1 or not self.answers_together or (grams := self.workload.grams()) is None:
+            return []
         self.finite_grams = bool(np.isfinite(grams).all())
-        if self.finite_grams:
-            return self.classes
-        return {kind: asked for kind, asked in self.classes.items() if np.isfinite(grams[asked[1]]).all()}
+        indices = [member.index for member in alive]
+        return alive if self.finite_grams or np.isfinite(grams[indices]).all() else []
 
-    def ask_together(
-        self, members: list[Member], indices: Indices, losses: Matrix, weights: Matrix
-    ) -> list[tuple[Member, Step]]:
-        """Let methods of one class choose together; return those that took the step, whose weights are written."""
+    def ask_together(self, members: list[Member], losses: Matrix, weights: Matrix) -> list[tuple[Member, Step]]:
+        """Let all methods choose together; return the members that took the step, whose weights are written."""
         grams = self.workload.grams()
         assert grams is not None
+        indices = np.array([member.index for member in members])
         seen, own = losses[indices], grams[indices]  # copies: others read the originals
         seen.setflags(write=False)
         own.setflags(write=False)
@@ -317,7 +276,7 @@ class Group:
             metrics["secondary_progress"] = float(self.progress.sums()[member.index]) / self.progress.steps
         steps = max(1, member.steps)
         own = sum(other.method_seconds for other in self.members)
-        taken = max(1, sum(other.steps for other in self.staying))
+        taken = max(1, sum(other.steps for other in self.members))
         seconds = member.method_seconds + max(0.0, self.seconds - own) * member.steps / taken
         return Outcome(
             status="done" if member.error is None else "failed",
@@ -329,7 +288,7 @@ class Group:
                 "seconds_per_step": seconds / steps,
                 "method_seconds_per_step": member.method_seconds / steps,
                 "steps": float(member.steps),
-                "runs_in_lockstep": float(len(self.staying)),
+                "runs_in_lockstep": float(len(self.members)),
                 **timings,
             },
             backward_passes=self.backward_passes(member.index),
@@ -376,14 +335,6 @@ class Group:
             member.load_state_dict(stored)
 
 
-def _answering_together(members: list[Member]) -> dict[type[Method], Asked]:
-    classes: dict[type[Method], list[Member]] = {}
-    for member in members:
-        if member.together:
-            classes.setdefault(member.kind, []).append(member)
-    return {kind: (each, np.array([one.index for one in each])) for kind, each in classes.items() if len(each) > 1}
-
-
 def train(
     specs: Sequence[RunSpec], checkpoint: Path | None = None, checkpoint_seconds: float | None = None
 ) -> list[Outcome]:
@@ -393,15 +344,11 @@ def train(
     as this process's resources say), and a file found there is resumed from, bit-identically.
     """
     with _on_this_machine():
-        group = _trained(specs, checkpoint, checkpoint_seconds, may_leave=False)
+        group = Group(specs)
+        if checkpoint is not None and checkpoint.exists():
+            group = _resumed(group, checkpoint)
+        group.run(checkpoint, resources().checkpoint_seconds if checkpoint_seconds is None else checkpoint_seconds)
         return [group.outcome(member) for member in group.members]
-
-
-def train_group(specs: Sequence[RunSpec], checkpoint: Path | None = None) -> list[Outcome | None]:
-    """Do as `train`, but let methods leave for which the others would wait; None stands for a run that left."""
-    with _on_this_machine():
-        group = _trained(specs, checkpoint, None, may_leave=True)
-        return [None if member.left else group.outcome(member) for member in group.members]
 
 
 @contextmanager
@@ -409,17 +356,6 @@ def _on_this_machine() -> Iterator[None]:
     """Compute as this process's resources say, and let others who time something have quiet."""
     with QUIET.training(), deterministic_algorithms(resources().deterministic):
         yield
-
-
-def _trained(
-    specs: Sequence[RunSpec], checkpoint: Path | None, checkpoint_seconds: float | None, *, may_leave: bool
-) -> Group:
-    group = Group(specs)
-    if checkpoint is not None and checkpoint.exists():
-        group = _resumed(group, checkpoint)
-    group.may_leave = may_leave
-    group.run(checkpoint, resources().checkpoint_seconds if checkpoint_seconds is None else checkpoint_seconds)
-    return group
 
 
 def _resumed(group: Group, checkpoint: Path) -> Group:

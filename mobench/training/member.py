@@ -24,7 +24,6 @@ class Member:
         self.held_out = partial(workload.held_out, index)
         self.lower_bounds: Vector = workload.lower_bounds[index]
         self.thresholds: Vector | None = workload.thresholds[index]
-        self.kind = type(method)
         self.together = method.answers_together()
         self.by_direction = method.overrides("direction")
         self.observes = method.overrides("observe")
@@ -32,8 +31,6 @@ class Member:
         self.history = History()
         self.method_seconds = 0.0
         self.steps = 0
-        self.left = False
-        """Whether it left its group and is to begin again elsewhere."""
         self.error: str | None = None
         self.failed_at: int | None = None
 
@@ -57,7 +54,7 @@ class Member:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a checkpoint must hold of this run."""
-        kept = ("method_seconds", "steps", "left", "error", "failed_at")
+        kept = ("method_seconds", "steps", "error", "failed_at")
         return {
             **{name: getattr(self, name) for name in kept},
             "method": self.method.state_dict(),

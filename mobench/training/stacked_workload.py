@@ -114,7 +114,7 @@ class StackedWorkload(TaskEnds, Workload):
                 update[self.columns] = self.directions[member].to(update.dtype)
             elif chosen.any():
                 update.copy_(self._wide.weighted_sum(rows, chosen.tolist()))
-            else:  # a member that has failed or left may hold what is not finite
+            else:  # a member that has failed may hold what is not finite
                 update.zero_()
         self._wide.forget()
 

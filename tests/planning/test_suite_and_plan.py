@@ -146,12 +146,12 @@ def test_every_shipped_suite_and_profile_makes_a_plan():
                 assert all(made.specs for made in make_plans([name], profile, {}))
 
 
-def test_groups_share_problem_shape_and_training_and_lose_no_run():
+def test_groups_share_method_problem_shape_and_training_and_lose_no_run():
     specs = make_plans(["escape"], None, {})[0].specs
     groups = make_groups(specs)
     assert sorted(spec.id for group in groups for spec in group) == sorted(spec.id for spec in specs)
     assert all(len(group) <= GROUP_SIZE for group in groups)
-    assert all(len({spec.problem_settings["k"] for spec in group}) == 1 for group in groups)
+    assert all(len({(spec.method, spec.problem_settings["k"]) for spec in group}) == 1 for group in groups)
 
 
 def test_a_suite_may_include_suites_by_name_and_files_that_lie_beside_it(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from mobench.core.outcome import Outcome
 from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
 from mobench.store.folder import Store
-from mobench.training.loop import train_group
+from mobench.training import loop
 from mobench.training.optimizer import Training
 from mobench.training.step_reports import tell
 from mobench.training.stopping import Stopped, request_stop, stop_requested
@@ -45,7 +45,7 @@ def lockstep(count: int) -> list[RunSpec]:
     return [RunSpec.of(problem, method, training, seed, {}) for seed in range(count)]
 
 
-def train(group: Sequence[RunSpec], checkpoint: Path | None = None) -> Sequence[Outcome | None]:
+def train(group: Sequence[RunSpec], checkpoint: Path | None = None) -> Sequence[Outcome]:
     """Train; networks with seed 0 and 1 do not end unless they go on from their saved state.
 
     The first saves its state and gets stuck, the second begins only when it is asked to stop.
@@ -64,13 +64,13 @@ def train(group: Sequence[RunSpec], checkpoint: Path | None = None) -> Sequence[
         _write_place(file)
         while not stop_requested():
             time.sleep(0.02)
-    return train_group(group, checkpoint)
+    return loop.train(group, checkpoint)
 
 
 def _save_after_one_step(group: Sequence[RunSpec], checkpoint: Path) -> None:
     request_stop()
     try:
-        train_group(group, checkpoint)
+        loop.train(group, checkpoint)
     except Stopped:
         request_stop(False)
 

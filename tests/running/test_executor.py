@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-import threadpoolctl  # type: ignore[import-untyped]
-import torch
 
 from mobench.core.outcome import Outcome
 from mobench.core.registry import file_digest
@@ -21,7 +18,7 @@ from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.running import worker_process
 from mobench.running.events import Event, Finished, Split, Started, Tally
-from mobench.running.executor import execute
+from mobench.running.executor import divide, execute
 from mobench.store.folder import Store
 from mobench.store.record import SharedProcess
 from tests.running import trainers
@@ -88,16 +85,22 @@ def test_what_kills_its_process_fails_alone(store: Store) -> None:
     assert "SIGTERM" in found[8].reason
 
 
-@pytest.mark.parametrize("jobs", [HERE, WORKERS])
-def test_what_hangs_is_stopped_at_the_time_limit_and_fails_alone(store: Store, jobs: int) -> None:
+def test_what_hangs_is_stopped_at_the_time_limit_and_fails_alone(store: Store) -> None:
     groups = [[spec(0), spec(1, "sleep", seconds=60), spec(2)]]
-    tally = run(store, groups, jobs, limit=1.0)
+    tally = run(store, groups, WORKERS, limit=1.0)
     assert (tally.done, tally.failed) == (2, 1)
     hung = outcomes(store)[1]
     assert "time limit of 1 s" in hung.reason
     assert hung.timings["seconds"] >= 1.0
-    if jobs:
-        assert hung.error is not None and "in _act" in hung.error  # where it hung
+    assert hung.error is not None and "in _act" in hung.error  # where it hung
+
+
+@pytest.mark.parametrize("limits", [{"time_limit": 5.0}, {"memory_limit": 10**9}])
+def test_limits_need_worker_processes(store: Store, limits: dict[str, Any]) -> None:
+    (name,) = limits
+    with pytest.raises(UserError, match=f"{name}=.* is not accepted with jobs=0"):
+        execute([[spec(0)]], store, jobs=HERE, train=trainers.train, **limits)
+    assert outcomes(store) == {}
 
 
 def test_a_run_that_trains_alone_has_a_checkpoint_until_its_record_is_saved(store: Store) -> None:
@@ -144,6 +147,29 @@ def test_the_heaviest_group_begins_first(store: Store, tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text().split() == ["1", "3", "2", "0"]
 
 
+def test_short_groups_of_shipped_methods_share_a_job_and_foreign_code_does_not() -> None:
+    foreign = replace(spec(9), sources={"actor": "0" * 64})
+    groups = [[spec(0)], [spec(1), spec(2)], [foreign], [spec(3)], [spec(4)]]
+    weights = [0.2, 10.0, 0.4, 0.3, 2.6]
+    numbers = [[[run.seed for run in group] for group in job] for job in divide(groups, weights, workers=1)]
+    assert numbers == [[[1, 2]], [[4], [3]], [[9]], [[0]]]
+    assert [len(job) for job in divide(groups, weights, workers=100)] == [1] * 5
+    assert divide([[spec(0)]], [0.0], workers=2) == [[[spec(0)]]]
+
+
+def test_a_lost_job_is_tried_group_by_group_and_then_run_by_run(store: Store) -> None:
+    events: list[Event] = []
+    groups = [[spec(0)], [spec(1), spec(2, "exit", code=7), spec(3)], [spec(4)], [spec(5)]]
+    weights = [0.4, 0.3, 0.2, 0.1]
+    groups, weights = [*groups, [spec(9)]], [*weights, 100.0]  # beside it the others are short
+    tally = execute(groups, store, jobs=1, weights=weights, train=trainers.train, on_event=events.append)
+    assert (tally.done, tally.failed, tally.planned) == (6, 1, 7)
+    assert "exit code 7" in outcomes(store)[2].reason
+    begun = [event.runs for event in events if isinstance(event, Started)]
+    assert begun == [1, 6, 3, 1, 1, 1, 1, 1], "the long one, the job, its unfinished groups, the runs of the lost one"
+    assert [event.runs for event in events if isinstance(event, Split)] == [5, 3]
+
+
 def test_events_tell_the_whole_story(store: Store) -> None:
     events: list[Event] = []
     groups = [[spec(0), spec(1, "raise")], [spec(2)]]
@@ -181,43 +207,6 @@ def test_an_error_of_the_engine_stops_everything_and_blames_no_run(store: Store,
     with pytest.raises((ValueError, RuntimeError), match="zip"):
         execute([[spec(0)], [spec(1)]], store, jobs=jobs, train=wrong_count)
     assert outcomes(store) == {}
-
-
-def count_threads(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outcome]:
-    return [trainers.outcome(run, threads=torch.get_num_threads()) for run in group]
-
-
-@pytest.mark.parametrize("jobs", [HERE, WORKERS])
-def test_training_has_one_thread(store: Store, jobs: int) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        execute([[spec(0)]], store, jobs=jobs, train=count_threads)
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
-    assert outcomes(store)[0].metrics["threads"] == 1.0
-
-
-def test_a_library_that_a_run_brings_has_one_thread_in_the_next(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = next(pool["filepath"] for pool in threadpoolctl.threadpool_info() if pool["internal_api"] == "openblas")
-    library = shutil.copy(known, tmp_path / "libopenblas_of_a_run.so")
-    (tmp_path / "brings_threads.py").write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
-    seen = []
-
-    def look(group: Sequence[RunSpec], checkpoint: Path | None) -> list[Outcome]:
-        importlib.import_module("brings_threads")
-        pools = threadpoolctl.threadpool_info()
-        seen.append([pool["num_threads"] for pool in pools if pool["filepath"] == str(library)])
-        return [trainers.outcome(run) for run in group]
-
-    execute([[spec(0)], [spec(1)]], store, jobs=HERE, train=look)
-    assert len(seen) == 2
-    assert seen[1] == [1]
 
 
 def test_a_plugin_is_loaded_where_its_own_runs_train_and_nowhere_else(store: Store, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,9 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mobench.errors import UserError
 from mobench.running.executor import execute
-from mobench.running.interruption import Interruption, TimeLimitExceeded, time_limited
+from mobench.running.interruption import Interruption
 from mobench.store.folder import Store
 from tests.running import trainers
 from tests.running.trainers import spec
@@ -149,29 +147,20 @@ def test_a_signal_while_workers_are_being_prepared(
     assert (tmp_path / "stderr").read_text() == ""
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Let this process hear SIGINT, which a shell lets processes in the background ignore."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_training_in_this_process(store: Store, number: signal.Signals) -> None:
-    groups = [[spec(0)], [spec(1, "kill", signal=int(number))], [spec(2)]]
-    tally = execute(groups, store, jobs=0, train=trainers.train)
-    assert (tally.done, tally.failed, tally.interrupted, tally.signal) == (2, 0, True, number)
-    assert {record.spec.seed for record in store.records()} == {0, 1}  # the one under way was finished
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_a_second_signal_stops_training_in_this_process_at_once(store: Store) -> None:
-    groups = [[spec(0)], [spec(1, "kill", signal=int(signal.SIGINT), times=2)], [spec(2)]]
-    tally = execute(groups, store, jobs=0, train=trainers.train)
-    assert (tally.done, tally.failed, tally.interrupted) == (1, 0, True)
+def test_in_this_process_a_signal_does_what_it_did_before_and_what_is_done_is_kept(store: Store) -> None:
+    """A KeyboardInterrupt, as a debugger's user expects; the program's own handler, where there is one."""
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell lets processes in the background ignore it
+    try:
+        groups = [[spec(0)], [spec(1, "kill", signal=int(signal.SIGINT))], [spec(2)]]
+        with pytest.raises(KeyboardInterrupt):
+            execute(groups, store, jobs=0, train=trainers.train)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert [record.spec.seed for record in store.records()] == [0]
+    assert execute([[spec(2)], [spec(3)]], store, jobs=0, train=trainers.train).done == 2, "no lease is left"
 
 
 def test_kill_9_at_random_instants_while_records_are_written(
@@ -220,28 +209,12 @@ def test_an_ignored_signal_stays_ignored() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_time_limit_stops_python_code_and_is_lifted_after_it() -> None:
-    with pytest.raises(TimeLimitExceeded), time_limited(0.05):
-        while True:
-            pass
-    with time_limited(0.05):
-        pass
-    time.sleep(0.1)
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-
-
-def test_outside_of_the_main_thread_a_time_limit_needs_workers(store: Store) -> None:
-    caught: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            execute([[spec(0)]], store, jobs=0, train=trainers.train)
-            execute([[spec(1)]], store, jobs=0, time_limit=5.0, train=trainers.train)
-        except UserError as error:
-            caught.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert store.status(spec(0).id) == "done"
-    assert len(caught) == 1 and "jobs" in str(caught[0])
+def test_without_listening_signals_go_to_whoever_heard_them_before() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+    try:
+        with Interruption(listen=False) as interruption:
+            signal.raise_signal(signal.SIGTERM)
+            assert heard == [signal.SIGTERM] and not interruption.requested
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -91,7 +91,7 @@ def test_a_split_group_no_longer_runs_and_says_why() -> None:
         progress.update(Started(48))
         progress.update(Split(48, "killed by SIGKILL"))
         assert "0 running" in progress.counts()
-    assert "48 runs go on one by one: killed by SIGKILL" in text.getvalue()
+    assert "48 runs go on in smaller groups: killed by SIGKILL" in text.getvalue()
 
 
 def test_quiet_says_nothing() -> None:

@@ -182,7 +182,7 @@ def test_agents_that_die_without_a_job_cost_nothing_and_those_idle_for_long_leav
 
 def _done(executor: Ray, store: Store, seed: int) -> Result:
     """Return what comes of a job."""
-    job = Job((trainers.spec(seed),), store.root, trainers.train, environment())
+    job = Job(((trainers.spec(seed),),), store.root, trainers.train, environment())
     executor.submit(job)
     found: list[tuple[Job, Result]] = []
     wait_until(lambda: bool(found.extend(executor.poll(0.1)) or found))

@@ -30,9 +30,9 @@ def runs(count: int) -> list[RunSpec]:
     return [RunSpec.of(problem, find_method("mgda")(), training, seed) for seed in range(count)]
 
 
-def train_reporting_every_step(group: Sequence[RunSpec], checkpoint: Path | None = None) -> list[Outcome | None]:
+def train_reporting_every_step(group: Sequence[RunSpec], checkpoint: Path | None = None) -> list[Outcome]:
     loop.REPORT_SECONDS = -1.0
-    return loop.train_group(group, checkpoint)
+    return loop.train(group, checkpoint)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_a_killed_fork_server_is_replaced_and_no_fault_of_its_workers() -> None:
 def test_a_worker_that_is_still_starting_stops_at_once(tmp_path: Path) -> None:
     """What it was to do has not reached it: it would train on, and the driver wait for it."""
     slot = Slot(Place(None), Setup())
-    job = Job((trainers.spec(0, "sleep", seconds=600),), tmp_path, trainers.train, environment())
+    job = Job(((trainers.spec(0, "sleep", seconds=600),),), tmp_path, trainers.train, environment())
     slot.begin(job)
     slot.ask_to_stop()
     assert poll_slots([slot], 60.0) == [(job, Halted())] and slot.job is None

@@ -158,7 +158,7 @@ def test_a_group_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
 
 
 def test_groups_give_every_worker_the_same_number_of_networks() -> None:
-    specs = runs(["plain", "mgda", "ws"], seeds=range(19))
+    specs = runs(["plain"], seeds=range(57))
     for workers in (1, 2, 3, 4):
         sizes = [len(group) for group in make_groups(specs, workers)]
         assert sum(sizes) == 57

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mobench.running.death import Death
 from mobench.running.executors.base import Executor, Setup, Share
-from mobench.running.executors.here import too_slow
 
 if TYPE_CHECKING:
     from mobench.running.job import Job, Result, Steps
@@ -187,7 +186,8 @@ class Slot:
         assert self._worker is not None
         limits, worker = self._limits, self._worker
         if limits.seconds is not None and worker.seconds() > limits.seconds:
-            return Lost(too_slow(limits.seconds), worker.stack(ask=True), resumable=True)
+            reason = f"the run took longer than its time limit of {limits.seconds:g} s and was stopped"
+            return Lost(reason, worker.stack(ask=True), resumable=True)
         if limits.memory_bytes is not None and time.monotonic() - self._looked > WATCH_SECONDS:
             self._looked = time.monotonic()
             if worker.memory() > limits.memory_bytes:

@@ -20,6 +20,7 @@ from mobench.errors import StorageError, UserError
 from mobench.planning.overrides import section
 from mobench.planning.suite_parts import EVERYWHERE, SEEDS
 from mobench.running.executors.base import Executor, Share, executors
+from mobench.running.executors.here import refuse_limits
 from mobench.store.lease import LEASE_SECONDS
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Run(Command, Resources):
     results: str = RESULTS
     executor: str = choice("local", tuple(executors()), meaning="where runs are done")
     jobs: int | None = integer(
-        None, low=0, meaning="jobs at once (default: what cores or GPUs carry); 0: in this process"
+        None, low=0, meaning="jobs at once (default: what cores or GPUs carry); 0: in this process, without limits"
     )
     gpus: str = text("auto", meaning="CUDA devices to use, by position; auto: all, none: the CPU", shown="auto|0,1")
     jobs_per_gpu: int = integer(1, low=1, meaning="jobs that share a GPU")
@@ -158,6 +159,8 @@ class Run(Command, Resources):
     def chosen_executor(self) -> Executor:
         """Return the executor with its settings; settings of another one are a mistake."""
         name = "here" if self.jobs == 0 else self.executor
+        if name == "here":
+            refuse_limits(self.time_limit, self.memory_limit)
         for other in executors():
             given = section(self.others, other)
             if given and other != name:
@@ -195,6 +198,7 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, fo
         _warn(console, damage)
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     limits = {spec.id: plan.suite.time_limit for plan in plans for spec in plan.specs}
+    limit = None if executor.in_this_process else max((limits[spec.id] for spec in pending), default=None)
     console.print(f"{len(specs)} runs: {len(specs) - len(pending)} stored, {len(pending)} to do, results in {root}")
     try:
         for plan in plans:
@@ -216,7 +220,7 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, fo
             store,
             executor=executor,
             share=asked.share,
-            time_limit=max((limits[spec.id] for spec in pending), default=None),
+            time_limit=limit,
             memory_limit=asked.memory_limit,
             plugins=request.plugins,
             on_event=tell,

@@ -102,6 +102,8 @@ def test_a_dry_run_counts_and_writes_nothing(tmp_path, folder):
         (["suite=tiny.yaml", "methods.pcd.tau=2"], ["pcd.tau=2", "[0, 1]"]),
         (["suite=tiny.yaml", "jobs=-1"], ["jobs=-1"]),
         (["suite=tiny.yaml", "time_limit=0"], ["time_limit=0"]),
+        (["suite=tiny.yaml", "time_limit=5", "jobs=0"], ["time_limit=5", "jobs=1"]),
+        (["suite=tiny.yaml", "memory_limit=1GB", "jobs=0"], ["memory_limit=1", "jobs=1"]),
         (["suite=tiny.yaml", "retry=all"], ["retry", "failed"]),
         (["suite=tiny.yaml", "plugins=absent.py"], ["absent.py"]),
         (["suite=tiny.yaml", "device=gpu9"], ["gpu9"]),
@@ -152,6 +154,13 @@ def test_a_suite_of_which_no_run_finished_says_so_and_scores_nothing(folder, sui
     text = mobench("run", *arguments, "jobs=0", cwd=folder, code=1)
     assert "runs finished, so there is nothing to score" in text
     assert "Traceback" not in text
+
+
+def test_a_suites_own_time_limit_does_not_hold_in_this_process(folder):
+    limited = folder / "limited.yaml"
+    limited.write_text(folder.joinpath("tiny.yaml").read_text() + "\ntime_limit: 1.0e-9\n")
+    mobench("run", "suite=limited.yaml", "results=unlimited", "jobs=0", "seeds=1", "methods=ws", cwd=folder)
+    mobench("run", "suite=limited.yaml", "results=limited", "jobs=1", "seeds=1", "methods=ws", cwd=folder, code=1)
 
 
 def test_results_in_every_format(folder):

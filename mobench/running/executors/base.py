@@ -54,7 +54,7 @@ class Executor(Configurable, ABC):
     name: ClassVar[str] = ""
     meaning: ClassVar[str] = ""
     in_this_process: ClassVar[bool] = False
-    """Whether foreign code runs in the scheduling process."""
+    """Whether foreign code runs in the scheduling process, and no time limit holds."""
     elsewhere: ClassVar[bool] = False
     """Whether jobs run on machines whose devices this one does not know."""
 

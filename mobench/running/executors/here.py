@@ -20,10 +20,7 @@ class Here(Executor):
     in_this_process: ClassVar[bool] = True
 
     def open(self, setup: Setup) -> None:
-        limits = {"time_limit": setup.limits.seconds, "memory_limit": setup.limits.memory_bytes}
-        for name, limit in limits.items():
-            if limit is not None:
-                raise UserError(f"{name}={limit:g} is not accepted with jobs=0, which runs in this process; use jobs=1")
+        refuse_limits(setup.limits.seconds, setup.limits.memory_bytes)
         self._setup = setup
         self._finished: list[tuple[Job, Result]] = []
 
@@ -50,3 +47,10 @@ class Here(Executor):
 
     def close(self) -> None:
         """Do nothing: between two jobs nothing is under way."""
+
+
+def refuse_limits(seconds: float | None, memory_bytes: int | None) -> None:
+    """Refuse limits that only a worker process can keep."""
+    for name, limit in (("time_limit", seconds), ("memory_limit", memory_bytes)):
+        if limit is not None:
+            raise UserError(f"{name}={limit:g} is not accepted with jobs=0, which runs in this process; use jobs=1")

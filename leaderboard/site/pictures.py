@@ -20,6 +20,8 @@ from .ranking import Ranking
 ALWAYS = ("performance-profile", "critical-difference")
 """Plots of every suite in which contenders met more than once."""
 
+DPI = 72
+"""Of a PNG, which the site only offers beside the SVG that its pages show."""
 _SIZE = {side: re.compile(rb"<svg[^>]*?\b" + side + rb'="([0-9.]+)pt"', re.DOTALL) for side in (b"width", b"height")}
 _PIXELS = 96 / 72
 
@@ -41,7 +43,7 @@ def begin_suite(results: SuiteResults, render: Render) -> Callable[[], list[Pict
     if not len(results.done):
         return list
     asked = {entry if isinstance(entry, str) else entry.get("plot") for entry in results.suite.plots}
-    return begin_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], results, render)
+    return begin_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], results, render, DPI)
 
 
 def begin_ranking(ranking: Ranking | None, render: Render) -> Callable[[], list[Picture]]:
@@ -53,7 +55,9 @@ def begin_ranking(ranking: Ranking | None, render: Render) -> Callable[[], list[
         "performance-profile": performance.frame_of(ranking.found.ranked.contests),
     }
     shown = {name: frame for name, frame in frames.items() if len(frame)}
-    files = {name: render(partial(draw, plots()[name](), frame, MetricCatalog())) for name, frame in shown.items()}
+    files = {
+        name: render(partial(draw, plots()[name](), frame, MetricCatalog(), dpi=DPI)) for name, frame in shown.items()
+    }
     return lambda: [Picture(name, plots()[name].title(), *files[name](), frame) for name, frame in shown.items()]
 
 

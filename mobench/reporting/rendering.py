@@ -12,7 +12,6 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from mobench.core.module_path import forget_module_path, same_module_path
-from mobench.reporting.drawn_by_step import animated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +56,7 @@ def files_of(figure: Figure, dpi: float | None = None) -> Files:
     figure.set_dpi(dpi or matplotlib.rcParams["savefig.dpi"])  # again: printing an SVG sets its own
     canvas = FigureCanvasAgg(figure)
     canvas.print_png(png, metadata={"Software": None})
-    return animated(svg.getvalue()), png.getvalue()
+    return svg.getvalue(), png.getvalue()
 
 
 def _measure_less(figure: Figure) -> None:

@@ -1,6 +1,5 @@
-"""Curves, conflict and Pareto plots, and paths that draw themselves: the numbers behind them, and the files."""
+"""Curves, conflict and Pareto plots: the numbers behind them, and the files."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from mobench import UserError
 from mobench.core.registry import plots
 from mobench.planning.plan import make_plan
 from mobench.planning.problem_suite import suite_of_problem
-from mobench.reporting.drawn_by_step import animated, mark
 from mobench.reporting.plots import draw_plots
 from mobench.reporting.plots.along_the_run import spread
 from mobench.reporting.plots.pareto import undominated
@@ -140,19 +138,6 @@ def test_all_of_them_are_drawn(found):
     names = ["pareto", "curves", "conflict", "trajectories"]
     pictures = {picture.name: picture for picture in draw_plots(names, found)}
     assert list(pictures) == names
-    assert b"<animate" not in pictures["pareto"].svg
-    svg = pictures["trajectories"].svg.decode()
-    assert svg.count("<animate ") == 2 * len(found.done), "a path and its outline for every run"
-    assert "drawn-by-step" not in svg
-
-
-def test_a_path_is_drawn_at_the_time_of_its_steps():
-    svg = f'<g id="{mark([0, 10, 40])}"><path d="M 0 0 L 3 4 L 3 9" style="fill: none"/></g>'.encode()
-    text = animated(svg).decode()
-    assert re.search(r'values="([^"]*)"', text)[1] == "1.0000;0.5000;0.0000;0.0000"
-    assert re.search(r'keyTimes="([^"]*)"', text)[1] == "0.0000;0.2500;1.0000;1"
-    assert '<path d="M 0 0 L 3 4 L 3 9" style="fill: none" pathLength="1" stroke-dasharray="1 1">' in text
-    assert animated(b"<svg/>") == b"<svg/>"
 
 
 def test_the_runs_are_read_once_for_all_plots_along_them(found):

@@ -9,12 +9,10 @@ demo: $(VENV)/installed           ## install, train and prune a small network by
 	$(BIN)/mobench run suite=compression
 
 SHIPPED := leaderboard/submissions
-# Speed as last measured on idle cores: `make peers`, then site.json and peers.svg of its folder.
-PEERS   := leaderboard/peers/site.json
 # What came of repeating shipped runs: `make verdicts`.
 VERDICTS := leaderboard/verdicts.json
 site: $(VENV)/installed           ## install, build the leaderboard from the results that ship (and your own), and say where it is
-	$(BIN)/mobench leaderboard build submissions=$(SHIPPED) verdicts=$(VERDICTS) peers=$(PEERS)
+	$(BIN)/mobench leaderboard build submissions=$(SHIPPED) verdicts=$(VERDICTS)
 
 .PHONY: screenshot
 screenshot: $(VENV)/tested         ## the README's picture of the built site: docs/leaderboard.webp
@@ -60,7 +58,7 @@ coverage: $(VENV)/tested          ## all tests once more, with the lines that no
 faults: $(VENV)/tested            ## 200 kills of drivers and workers, compared with undisturbed runs
 	$(BIN)/python -m pytest -s -m faults tests/faults
 
-peers: $(VENV)/peers              ## compare with other libraries; size=quick|default|all only=PARTS out=DIR data.root=DIR
+peers: $(VENV)/peers              ## compare with other libraries, and renew the table of docs/performance.md; size=quick|default|all only=PARTS out=DIR data.root=DIR
 	$(BIN)/python -m benchmarks.peers $(foreach key,size only out data.root,$(if $($(key)),$(key)=$($(key))))
 
 lint: $(VENV)/tested

@@ -4,8 +4,8 @@
 
 `size` is how often everything is measured; `all` also lets every peer take the steps with large batches,
 and trains on CIFAR-10 where `data.root` says that it is there. Without `data.root` the input pipeline is
-measured on random images. `out` (default .peers) gets peers.json with every figure, site.json, the table
-that `mobench leaderboard build peers=` shows, and the ratios as peers.svg and peers.png.
+measured on random images. `out` (default .peers) gets peers.json with every figure, and the ratios as
+peers.svg and peers.png. All parts together, and not quick, also renew the table in docs/performance.md.
 
 A figure is the median of paired ratios from interleaved rounds, with their quartiles. The exit code is
 1 if an asked figure is missed.
@@ -27,6 +27,7 @@ import orjson
 
 from benchmarks.peers import table
 from benchmarks.peers.chart import draw
+from benchmarks.peers.quoted import DOCUMENT, quoted_table, write_quoted
 from benchmarks.peers.row import Row
 from mobench.cli.command import Command, names
 from mobench.core.settings import choice, text
@@ -100,6 +101,10 @@ def measure(request: Request) -> int:
     print("", table.closing(found), sep="\n")
     for file in write(found, where, request):
         print(file)
+    if request.parts == PARTS and request.size != "quick":
+        day = datetime.now(UTC).date().isoformat()
+        write_quoted(quoted_table(found, " ".join(table.machine_line(where).split()), day))
+        print(DOCUMENT)
     return 0 if all(row.met is not False for row in found) else 1
 
 
@@ -131,13 +136,7 @@ def write(rows: Sequence[Row], where: Environment, request: Request) -> list[Pat
     """Write all files and return their paths."""
     request.out.mkdir(parents=True, exist_ok=True)
     taken = datetime.now(UTC).isoformat(timespec="seconds")
-    drawn = draw(rows, request.out)
-    documents = {
-        "peers.json": table.document(rows, where, request.size, taken),
-        "site.json": table.site_table(rows, where, taken, picture=drawn[0].name if drawn else None),
-    }
-    files = []
-    for name, content in documents.items():
-        files.append(request.out / name)
-        write_atomically(files[-1], orjson.dumps(content, option=orjson.OPT_INDENT_2), sync=False)
-    return [*files, *drawn]
+    file = request.out / "peers.json"
+    content = table.document(rows, where, request.size, taken)
+    write_atomically(file, orjson.dumps(content, option=orjson.OPT_INDENT_2), sync=False)
+    return [file, *draw(rows, request.out)]

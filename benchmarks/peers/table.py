@@ -27,12 +27,17 @@ def heading() -> str:
 
 def line(row: Row) -> str:
     """Return one row; what misses the asked figure ends with an exclamation mark."""
-    asked = "" if row.asked is None else f"{row.asked.sense} {number(row.asked.value)}"
+    asked = asked_text(row)
     interval = "" if row.low is None or row.high is None else f"{number(row.low)} – {number(row.high)}"
     mark = "!" if row.met is False else ""
     name = row.what if len(row.what) <= _WHAT else row.what[: _WHAT - 1] + "…"
     shown = f"{number(row.measured)} {row.unit}".strip()
     return f"{name:<{_WHAT}} {asked:>{_ASKED}} {shown:>{_MEASURED}} {interval:^{_INTERVAL}} {mark}".rstrip()
+
+
+def asked_text(row: Row) -> str:
+    """Return what a row is held to, empty where nothing is asked."""
+    return "" if row.asked is None else f"{row.asked.sense} {number(row.asked.value)}"
 
 
 def number(value: float) -> str:
@@ -64,25 +69,4 @@ def document(rows: Sequence[Row], environment: Environment, size: str, taken: st
         "hardware": dict(environment.hardware),
         "code": None if environment.code is None else dict(environment.code),
         "rows": [row.as_dict() for row in rows],
-    }
-
-
-def site_table(rows: Sequence[Row], environment: Environment, taken: str, *, picture: str | None) -> dict[str, Any]:
-    """Return the table in the form that the leaderboard shows; `picture` is the name of the plot beside it."""
-    return {
-        "caption": "Speed beside other libraries",
-        "picture": picture,
-        "header": ["figure", "part", "asked", "measured", "unit", "quartiles"],
-        "rows": [
-            [
-                row.what,
-                row.part,
-                "–" if row.asked is None else f"{row.asked.sense} {number(row.asked.value)}",
-                row.measured,
-                row.unit,
-                "–" if row.low is None or row.high is None else f"{number(row.low)} – {number(row.high)}",
-            ]
-            for row in rows
-        ],
-        "notes": [machine_line(environment), f"Measured {taken[:10]} by `make peers`."],
     }

@@ -91,12 +91,6 @@
 
   document.querySelectorAll("select[data-chooser]").forEach(chooser);
   document.querySelectorAll("[data-theme-switch]").forEach(themeSwitch);
-  // Where the site is published, its address is known.
-  document.querySelectorAll("pre[data-address]").forEach(function (block) {
-    if (window.location.protocol.indexOf("http") !== 0) return;
-    var address = new URL(block.dataset.address || ".", window.location.href).href.replace(/\/$/, "");
-    block.textContent = block.textContent.split("ADDRESS").join(address);
-  });
   document.querySelectorAll("pre[data-copy]").forEach(function (block) {
     block.after(copyButton(block));
   });

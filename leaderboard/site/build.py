@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -27,7 +27,8 @@ from .findings import DOCUMENT, PAGE, findings_page
 from .index_page import index_page
 from .markers import marker_styles
 from .measuring import Measure, Measured, measure_here
-from .method_costs import method_costs
+from .method_costs import PAGE as COSTS_PAGE
+from .method_costs import costs_page, method_costs
 from .opening_picture import begin_opening
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
@@ -36,7 +37,6 @@ from .ranking import Ranking, fullest_profiles, rank
 from .reading import read_results, stem_of
 from .script_data import script_of
 from .search import search_entries
-from .speed import Speed, read_speed
 from .subject_pages import method_pages, problem_pages
 from .submissions import read_submissions
 from .suite_numbers import SuiteNumbers, suite_numbers
@@ -55,8 +55,6 @@ class SiteOptions:
     submissions: Path | None = None
     verified: Path | None = None
     verdicts: Path | None = None
-    speed: Path | None = None
-    peers: Path | None = None
     title: str = "mobench"
 
 
@@ -68,7 +66,6 @@ def build_site(
     `render` and `measure` may do their work elsewhere, see `reporting/rendering.py` and `measuring.py`.
     """
     check_place(options.out)
-    speed = read_speed(options.speed, options.peers)
     kept = {} if options.verdicts is None else read_verdicts(options.verdicts)
     submissions = read_submissions(options.submissions, options.verified, say, kept)
     store = Store(options.results)
@@ -93,8 +90,7 @@ def build_site(
             reference = None if found.differs else submissions.references.get(key)
             pictures = partial(write_pictures, folder, stem_of(found), found.suite.title, wait)
             views.append(SuiteView(numbers, rank([found], links), pictures, reference))
-        speed = replace(speed, costs=method_costs(views))
-        _write_pages(folder, options, views, overall, links, speed, submissions.sources, measured, opening, ranks)
+        _write_pages(folder, options, views, overall, links, submissions.sources, measured, opening, ranks)
         _write_assets(folder, links)
 
 
@@ -111,7 +107,6 @@ def _write_pages(
     views: list[SuiteView],
     overall: Ranking | None,
     links: dict[str, ContenderLink],
-    speed: Speed,
     sources: Mapping[str, str],
     measured: Measured,
     opening: Callable[[], list[Shown]],
@@ -125,9 +120,10 @@ def _write_pages(
     table = all_runs(view.results for view in views)
     metrics = MetricCatalog(problem for view in views for problem in view.results.problems.values())
     sizes = write_results(table, metrics, folder.root / "data")
-    downloads = download_page(pages, table, metrics, sizes, overall, folder)
+    downloads = download_page(pages, table, metrics, sizes, folder)
     del table
     arrows = directions_rows(measured.tables, folder)
+    costs = method_costs(views)
     written = {
         "number.html": pages.render("number.html", "number.html", "One number"),
         "downloads.html": downloads,
@@ -141,12 +137,14 @@ def _write_pages(
         **dict(problem_pages(pages, views, links)),
         **{f"suites/{stem_of(view.results)}.html": suite_page(pages, view, links) for view in views},
         PAGE: findings_page(pages, title_of(DOCUMENT), views),
-        "index.html": index_page(pages, views, overall, links, speed, arrows, opening()[0], ranks()),
+        "index.html": index_page(
+            pages, views, overall, links, COSTS_PAGE if costs else "", arrows, opening()[0], ranks()
+        ),
+        **({COSTS_PAGE: costs_page(pages, costs)} if costs else {}),
     }
     for name, text in written.items():
         folder.write(name, text)
     folder.write("data/search.js", script_of("search", search_entries(views, links)))
-    speed.write(folder, pages)
     folder.write(
         MARKER, json.dumps({"generator": "mobench leaderboard", "version": version("mobench"), "built": built})
     )

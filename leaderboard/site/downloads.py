@@ -1,8 +1,8 @@
-"""All runs as files for other tools: Parquet, CSV and JSON, a row per run, with the meaning of every column."""
+"""All runs as files for other tools: Parquet and CSV, a row per run, with the meaning of every column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,7 @@ from mobench.reporting.spreadsheet import write_csv
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.suite_results import SuiteResults
 
-CHUNK = 1_000
-FILES = ("results.parquet", "results.csv", "results.json", "schema.json")
+FILES = ("results.parquet", "results.csv", "schema.json")
 
 
 def all_runs(results: Iterable[SuiteResults]) -> pd.DataFrame:
@@ -49,16 +48,11 @@ def schema(table: pd.DataFrame, metrics: MetricCatalog) -> list[ColumnMeaning]:
 
 
 def write_results(table: pd.DataFrame, metrics: MetricCatalog, folder: Path) -> dict[str, int]:
-    """Write every file of results, piece by piece, and return their sizes by name."""
+    """Write every file of results, and return their sizes by name."""
     folder.mkdir(parents=True, exist_ok=True)
     plain = table.apply(_flat)
     plain.to_parquet(folder / "results.parquet", index=False)
     write_csv(plain, folder / "results.csv")
-    with (folder / "results.json").open("wb") as file:
-        for position, row in enumerate(_rows(table)):
-            file.write(b",\n" if position else b"[\n")
-            file.write(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY))
-        file.write(b"\n]\n")
     described = [vars(column) for column in schema(table, metrics)]
     (folder / "schema.json").write_bytes(orjson.dumps(described, option=orjson.OPT_INDENT_2))
     return {name: (folder / name).stat().st_size for name in FILES}
@@ -74,14 +68,6 @@ def _flat(column: pd.Series[Any]) -> pd.Series[Any]:
     if kinds <= {int, float}:
         return column.astype(float)
     return column.map(lambda value: value if value is None or isinstance(value, str) else orjson.dumps(value).decode())
-
-
-def _rows(table: pd.DataFrame) -> Iterator[dict[Any, Any]]:
-    """Yield the runs; what a run does not have is left out."""
-    for start in range(0, len(table), CHUNK):  # records as dictionaries take far more memory than the table
-        # neighbours are mostly of one method, and have no settings of others
-        for row in table.iloc[start : start + CHUNK].dropna(axis=1, how="all").to_dict("records"):
-            yield {name: value for name, value in row.items() if not (value is None or value != value)}
 
 
 def _type(column: pd.Series[Any]) -> str:

@@ -16,7 +16,6 @@ from .pages import Link, Pages
 from .pictures import Shown
 from .ranking import Ranking
 from .reading import stem_of
-from .speed import Speed
 from .suite_view import SuiteView, shipped_facts
 
 LOW = 520
@@ -33,12 +32,15 @@ def index_page(
     views: Sequence[SuiteView],
     overall: Ranking | None,
     links: Mapping[str, ContenderLink],
-    speed: Speed,
+    costs_href: str,
     arrows: Sequence[Row],
     opening: Shown,
     drawn: Sequence[Shown],
 ) -> str:
-    """Return the front page, with the picture that opens it and those of the ranking over all suites."""
+    """Return the front page, with the picture that opens it and those of the ranking over all suites.
+
+    `costs_href` is the page of costs, empty where there is none.
+    """
     methods = {link.method: links[link.method] for link in links.values()}
     ids = sorted({problem for view in views for problem in view.numbers.problems.values()})
     return pages.render(
@@ -56,7 +58,7 @@ def index_page(
         cards=[_card(view) for view in views],
         methods=[methods[name] for name in sorted(methods)],
         problems=[(Link(f"problems/{file_stem(id_)}.html", id_), _summary(id_)) for id_ in ids],
-        speed=speed.shown,
+        costs_href=costs_href,
         provenance=[
             *shipped_facts(views),
             *Provenance.together(view.results.provenance for view in views).facts(),

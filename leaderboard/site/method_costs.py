@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from mobench.reporting.sheet import number
 from mobench.scoring.suite_results import SuiteResults
 
+from .documents import PAGES
+from .pages import Pages
 from .suite_view import SuiteView
 from .tables import PlainCell
 
+PAGE = "speed/index.html"
 BASE = "ws"
 """The method that costs are compared with: it needs one backward pass, of the weighted loss."""
 NOTES = (
@@ -56,6 +59,11 @@ def method_costs(views: Sequence[SuiteView]) -> dict[str, Any] | None:
     ]
     notes = [*NOTES, *(f"{', '.join(named)}: {words}" for words, named in said.items())]
     return {"header": ["method", f"× {BASE}, median", "own µs/step", *columns], "rows": rows, "notes": notes}
+
+
+def costs_page(pages: Pages, costs: Mapping[str, Any]) -> str:
+    """Return the page of speed with this table."""
+    return pages.render("speed.html", PAGE, "Speed", costs=costs, about=PAGES["performance.md"])
 
 
 def _medians(results: SuiteResults, column: str) -> dict[str, float]:

@@ -16,6 +16,7 @@ from mobench.reporting.plots.style import method_styles
 from mobench.reporting.rendering import Files, Picture, Render, files_of
 
 from .directions import FIRST, first_weights
+from .pictures import DPI
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ def begin_opening(render: Render) -> Callable[[], list[Picture]]:
 
 def _files(frame: pd.DataFrame) -> Files:
     with house_style():
-        return files_of(_drawn(frame))
+        return files_of(_drawn(frame), DPI)
 
 
 def directions() -> pd.DataFrame:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mobench.core.registry import plots
-from mobench.reporting.plots import begin_plots, critical_difference, dark, draw, performance
+from mobench.reporting.plots import begin_plots, dark, draw, performance
 from mobench.reporting.rendering import Picture, Render
 from mobench.reporting.spreadsheet import csv_text
 from mobench.scoring.metric_catalog import MetricCatalog
@@ -17,9 +17,11 @@ from mobench.scoring.suite_results import SuiteResults
 from .output import SiteFolder
 from .ranking import Ranking
 
-ALWAYS = ("performance-profile", "critical-difference")
-"""Plots of every suite in which contenders met more than once."""
+ALWAYS = "performance-profile"
+"""The plot of every suite in which contenders met more than once."""
 
+DPI = 72
+"""Of a PNG, which the site only offers beside the SVG that its pages show."""
 _SIZE = {side: re.compile(rb"<svg[^>]*?\b" + side + rb'="([0-9.]+)pt"', re.DOTALL) for side in (b"width", b"height")}
 _PIXELS = 96 / 72
 
@@ -37,24 +39,20 @@ class Shown:
 
 
 def begin_suite(results: SuiteResults, render: Render) -> Callable[[], list[Picture]]:
-    """Draw the plots that a suite asks for, and those that every suite has; the function waits for them."""
+    """Draw the plots that a suite asks for, and the one that every suite has; the function waits for them."""
     if not len(results.done):
         return list
     asked = {entry if isinstance(entry, str) else entry.get("plot") for entry in results.suite.plots}
-    return begin_plots([*results.suite.plots, *(name for name in ALWAYS if name not in asked)], results, render)
+    return begin_plots([*results.suite.plots, *([] if ALWAYS in asked else [ALWAYS])], results, render, DPI)
 
 
 def begin_ranking(ranking: Ranking | None, render: Render) -> Callable[[], list[Picture]]:
-    """Draw the plots over all suites, mean ranks and performance profiles; the function waits for them."""
-    if ranking is None:
+    """Draw the performance profiles over all suites; the function waits for them."""
+    if ranking is None or not len(frame := performance.frame_of(ranking.found.ranked.contests)):
         return list
-    frames = {
-        "critical-difference": critical_difference.frame_of(ranking.found),
-        "performance-profile": performance.frame_of(ranking.found.ranked.contests),
-    }
-    shown = {name: frame for name, frame in frames.items() if len(frame)}
-    files = {name: render(partial(draw, plots()[name](), frame, MetricCatalog())) for name, frame in shown.items()}
-    return lambda: [Picture(name, plots()[name].title(), *files[name](), frame) for name, frame in shown.items()]
+    plot = plots()[ALWAYS]()
+    files = render(partial(draw, plot, frame, MetricCatalog(), dpi=DPI))
+    return lambda: [Picture(ALWAYS, plot.title(), *files(), frame)]
 
 
 def write_pictures(folder: SiteFolder, place: str, about: str, wait: Callable[[], Iterable[Picture]]) -> list[Shown]:

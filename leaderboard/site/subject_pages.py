@@ -13,7 +13,6 @@ from mobench.reporting.sheet import number
 from .cards import Battery, Card, method_card, problem_card
 from .contender_links import ContenderLink
 from .cost import COST_COLUMNS, Spread, spreads
-from .download_page import badge_text
 from .names import file_stem
 from .pages import Pages
 from .ranking import Ranking
@@ -57,7 +56,6 @@ def method_pages(
                 card=card,
                 ranked=ranked,
                 ranking_caption=overall.caption if overall else "",
-                badges=_badges(ranked, overall),
                 sections=sections,
                 cost_header=METHOD_COST_HEADER,
                 cost_rows=costs.get(method, []),
@@ -150,15 +148,3 @@ def _spread(found: Spread) -> PlainCell:
     if math.isnan(found.median):
         return PlainCell("–", "")
     return PlainCell(median if lower == upper else f"{median} [{lower}, {upper}]", repr(found.median))
-
-
-def _badges(ranked: Sequence[Any], overall: Ranking | None) -> list[dict[str, str]]:
-    among = sum(1 for row in overall.rows if row.rank_value) if overall else 0
-    return [
-        {
-            "path": f"badges/{file_stem(row.name)}.svg",
-            "text": f"mobench: {badge_text(f'{float(row.rank_value):.1f}', among)}",
-        }
-        for row in ranked
-        if row.rank_value
-    ]

@@ -30,13 +30,11 @@ class Build(Command):
     verdicts: str | None = text(
         None, meaning="what `leaderboard verify verdicts=FILE` wrote of bundles that ship with mobench", shown="FILE"
     )
-    speed: str | None = text(None, meaning="records of `asv publish` (.asv/html) to show under speed/", shown="DIR")
-    peers: str | None = text(None, meaning="a JSON table of speed beside other libraries", shown="FILE")
     plugins: list[str] = PLUGINS
     title: str | None = text(None, meaning="the name of the site; left out: mobench")
 
     def execute(self) -> int:
-        for key in ("results", "submissions", "verified", "speed"):
+        for key in ("results", "submissions", "verified"):
             folder = getattr(self, key)
             if folder == "results" and self.submissions is not None:
                 continue  # the default; bundles alone make a site
@@ -49,7 +47,7 @@ class Build(Command):
         from mobench.reporting.rendering import beside
 
         load_plugins(self.plugins)
-        places = {key: getattr(self, key) for key in ("submissions", "verified", "verdicts", "speed", "peers")}
+        places = {key: getattr(self, key) for key in ("submissions", "verified", "verdicts")}
         options = SiteOptions(
             results=Path(self.results),
             out=Path(self.out),

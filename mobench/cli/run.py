@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mobench.planning.plan import Plan
     from mobench.planning.suite import Suite
-    from mobench.reporting.followers import Followers
+    from mobench.running.event_log import EventLog
     from mobench.running.events import Event
     from mobench.running.planned_work import PlannedWork, Request
     from mobench.running.worker_main import Note
@@ -87,12 +87,6 @@ class Run(Command, Resources):
         meaning="seconds without a heartbeat after which other drivers on this folder do this one's runs",
     )
     log: str | None = text(None, meaning="append what happens to this file, a JSON object a line", shown="FILE")
-    tensorboard: str | None = text(
-        None, meaning="write finished runs for TensorBoard (mobench[tensorboard])", shown="DIR"
-    )
-    mlflow: str | None = text(
-        None, meaning="write finished runs to an MLflow server, database or folder (mobench[mlflow])", shown="URI"
-    )
     plugins: list[str] = PLUGINS
     dry_run: bool = flag(False, meaning="print the plan and an estimate of time, run nothing")
     quiet: bool = flag(False, meaning="no progress, only the tables at the end")
@@ -134,15 +128,15 @@ class Run(Command, Resources):
             _print_remarks(suites)
             if self.dry_run:
                 return _dry_run(request, self, guarded)
-            from mobench.reporting.followers import Followers
+            from mobench.running.event_log import EventLog
 
-            followers = Followers(self.log, self.tensorboard, self.mlflow)
+            log = None if self.log is None else EventLog(Path(self.log))
             work = plan_work(request, check_suites, guarded=guarded)
         except UserError:
             if started:
                 fork_server.abandon()  # there is nothing to load torch for
             raise
-        return _run(work, request, self, executor, followers)
+        return _run(work, request, self, executor, log)
 
     @property
     def share(self) -> Share:
@@ -178,7 +172,7 @@ def _print_remarks(suites: Sequence[Suite]) -> None:
         print(remark)
 
 
-def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, followers: Followers) -> int:
+def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, log: EventLog | None) -> int:
     from rich.text import Text
 
     from mobench.reporting.lasting_console import lasting_console
@@ -205,15 +199,14 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, fo
             store.add_manifest(plan.suite, [spec.id for spec in plan.specs], plan.base, request.plugins)
     except OSError as error:
         raise StorageError.of(root, error) from error
-    suites = {spec.id: f"{plan.suite.name}.{plan.suite.profile}" for plan in plans for spec in plan.specs}
-    with (
-        followers.following(store, suites, {spec.id for spec in pending}) as follow,
-        Progress(console, total=len(pending), quiet=asked.quiet, work=sum(work.weights)) as progress,
-    ):
+    if log is not None:
+        log.begin(len(specs), len(pending), store.root)
+    with Progress(console, total=len(pending), quiet=asked.quiet, work=sum(work.weights)) as progress:
 
         def tell(event: Event) -> None:
             progress.update(event)
-            follow(event)
+            if log is not None:
+                log.update(event)
 
         tally = execute_groups(
             work.groups,
@@ -227,8 +220,8 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, fo
             weights=work.weights,
             lease=asked.lease,
         )
-        if followers.log is not None:
-            followers.log.end(tally)
+        if log is not None:
+            log.end(tally)
     if tally.interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a third Ctrl-C has nothing left to interrupt
         again = shlex.join(["mobench", "run", *asked.line])

@@ -12,7 +12,6 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from mobench.core.module_path import forget_module_path, same_module_path
-from mobench.reporting.drawn_by_step import animated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +36,11 @@ class Picture:
     data: pd.DataFrame
 
 
-def files_of(figure: Figure) -> Files:
-    """Return the figure as SVG and as PNG; equal figures give equal files."""
+def files_of(figure: Figure, dpi: float | None = None) -> Files:
+    """Return the figure as SVG and as PNG, whose dots per inch are the style's if left out.
+
+    Equal figures give equal files.
+    """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -46,14 +48,15 @@ def files_of(figure: Figure) -> Files:
     canvas: Any  # matplotlib has no types for what these print
     _measure_less(figure)
     svg, png = io.BytesIO(), io.BytesIO()
-    figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
+    figure.set_dpi(matplotlib.rcParams["savefig.dpi"])  # of images inside the SVG
     # `savefig` would draw each of them twice, the first time for a layout that drawing finds anyway.
     canvas = FigureCanvasSVG(figure)
     canvas.print_svg(svg, metadata={"Date": None})
     figure.set_layout_engine("none")  # the layout is found; finding it again would take as long as drawing
+    figure.set_dpi(dpi or matplotlib.rcParams["savefig.dpi"])  # again: printing an SVG sets its own
     canvas = FigureCanvasAgg(figure)
     canvas.print_png(png, metadata={"Software": None})
-    return animated(svg.getvalue()), png.getvalue()
+    return svg.getvalue(), png.getvalue()
 
 
 def _measure_less(figure: Figure) -> None:

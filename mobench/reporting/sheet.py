@@ -28,6 +28,8 @@ class Cell:
     strong: bool = False
     interval: str = ""
     """The uncertainty of the number, shown where there is room for it."""
+    value: float = math.nan
+    """The number behind the text, NaN where there is none."""
 
     @property
     def full(self) -> str:
@@ -98,4 +100,4 @@ def number_cell(
     """Return `mean [low, high]`, or the mean alone where there is no interval."""
     ends = ", ".join(spelled_number(end, decimals) for end in (low, high))
     interval = "" if math.isnan(mean) or math.isnan(low) else f"[{ends}]"
-    return Cell(spelled_number(mean, decimals), strong, f"{interval} {remark}".strip())
+    return Cell(spelled_number(mean, decimals), strong, f"{interval} {remark}".strip(), mean)

@@ -234,7 +234,7 @@ def pivot_sheets(results: SuiteResults) -> list[Sheet]:
         header = (first, *(f"{column}={spelled(value)}" for value in numbers.columns))
         listed = {str(name): row for name, row in numbers.iterrows()}
         order = [*(name for name in results.order if name in listed), *(n for n in listed if n not in results.order)]
-        rows = [cells([name, *(number(float(value)) for value in listed[name])]) for name in order]
+        rows = [(Cell(name), *(Cell(number(float(n)), value=float(n)) for n in listed[name])) for name in order]
         better = ARROWS[shown.get(title)] if first == "method" else ""
         sheets.append(Sheet(f"table-{position}", f"{title}{better}", header, tuple(rows), numbers.reset_index()))
     return sheets

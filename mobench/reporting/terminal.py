@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -147,7 +148,8 @@ def print_record(console: Console, record: RunRecord) -> None:
 def _best_first(sheet: Sheet) -> Sheet:
     """Sort rows where the sheet says which way is better: by the first column that does, or by the mean of all.
 
-    What has no number there comes last, and equals keep their order.
+    The numbers behind the cells count, not their rounded texts. What has no number there comes last, and equals keep
+    their order.
     """
     directed = [place for place, head in enumerate(sheet.header) if head.endswith(("↑", "↓"))]
     whole = sheet.title.endswith(("↑", "↓"))
@@ -157,7 +159,7 @@ def _best_first(sheet: Sheet) -> Sheet:
     sign = -1.0 if (sheet.title if whole else sheet.header[places[0]]).endswith("↑") else 1.0
 
     def key(row: tuple[Cell, ...]) -> tuple[bool, float]:
-        numbers = [found for place in places if (found := _read(row[place].text)) is not None]
+        numbers = [row[place].value for place in places if not math.isnan(row[place].value)]
         return not numbers, sign * sum(numbers) / len(numbers) if numbers else 0.0
 
     ranked = len(sheet.rows) - sheet.below
@@ -187,13 +189,6 @@ def _rows_of(sheet: Sheet, hidden: Collection[str]) -> Sheet:
     """Leave out the rows of contenders that are not asked for, with and without their settings; all others stay."""
     rows = (row for row in sheet.rows if not {row[0].text, row[0].text.partition("(")[0]} & set(hidden))
     return replace(sheet, rows=tuple(rows))
-
-
-def _read(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _narrowed(sheet: Sheet) -> Sheet:

@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mobench.core.plain_text import last_line
 from mobench.core.registry import methods, problems
 from mobench.core.settings import Configurable
 from mobench.core.spec import RunSpec, hash_of
+from mobench.errors import NonFiniteError
 from mobench.scoring.contenders import instance_labels
 from mobench.store.columns import DIAGNOSTIC, METRIC, TIMING, TOTAL, RunColumns
 from mobench.store.record import RunRecord
@@ -47,6 +49,13 @@ def results_table(given: RunColumns | Iterable[RunRecord], *, by_instance: bool 
     texts = {name: pd.Series(values, dtype=object) for name, values in identity.items() if values.dtype == object}
     table = shared.take(number[order]).reset_index(drop=True).assign(**identity | texts)
     return pd.concat([table, measured], axis=1)
+
+
+def diverged_ids(table: pd.DataFrame) -> set[str]:
+    """Return the ids of the runs that failed because losses or gradients left the finite numbers."""
+    failed = table[table["status"] != DONE]
+    said = failed["error"].astype(str).map(last_line)
+    return {*failed.loc[said.str.contains(f".{NonFiniteError.__name__}: ", regex=False).astype(bool), "id"]}
 
 
 def _order(runs: RunColumns, shared: pd.DataFrame, number: NDArray[np.int64], by_instance: bool) -> NDArray[np.int64]:

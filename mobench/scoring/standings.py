@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mobench.scoring.contests import Contest
-from mobench.scoring.indicators.ranks import LEVEL, cliques, critical_difference, friedman_p_value, ranks_of
+from mobench.scoring.indicators.ranks import critical_difference, friedman_p_value, ranks_of
 from mobench.scoring.ranked_contenders import RankedContenders, ranked_contenders
 from mobench.scoring.selection import holds_zero
 
@@ -42,8 +42,6 @@ class Standings:
     friedman_p: float | None
     critical_difference: float | None
     """Nemenyi's, at 5 %; None where the blocks are too few to tell anybody apart."""
-    cliques: tuple[tuple[str, ...], ...]
-    """Groups whose members are not told apart by the critical difference; all, where Friedman's test finds nothing."""
     blocks: int
     unit: Literal["suite", "contest"]
     """What a block of the tests is."""
@@ -66,15 +64,12 @@ def standings(contests: Sequence[Contest]) -> Standings:
     friedman = friedman_p_value(scores)
     difference = critical_difference(len(names), len(scores))
     means = scores.mean(axis=0) if len(scores) else np.empty(0)
-    threshold = difference if friedman is None or friedman < LEVEL else None
-    groups = cliques(means.tolist(), threshold)
     low, high = _intervals(ranked.contests, ranks, means)
     places = {name: (means[i], low[i], high[i]) for i, name in enumerate(names)}
     return Standings(
         _frame(listed, places),
         friedman,
         difference,
-        tuple(tuple(names[index] for index in group) for group in groups),
         len(scores),
         unit,
         ranked,

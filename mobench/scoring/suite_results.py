@@ -10,11 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from mobench.core.plain_text import last_line
 from mobench.core.problem import Problem
 from mobench.core.registry import problems
 from mobench.core.spec import RunSpec
-from mobench.errors import NonFiniteError, UserError
+from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.scoring.baselines import with_delta
 from mobench.scoring.claims import ClaimResult, judge
@@ -25,7 +24,7 @@ from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.provenance import Provenance
 from mobench.scoring.published import Comparison, compare, load_published
 from mobench.scoring.query import Query, has_column, rows_where, select, suite_tables
-from mobench.scoring.results_table import instance_of, results_table
+from mobench.scoring.results_table import diverged_ids, instance_of, results_table
 from mobench.scoring.scores import overall_scores
 from mobench.scoring.selected_rows import SelectedRow, selected_frame, selected_rows
 from mobench.scoring.selection import Sweeps
@@ -131,10 +130,12 @@ class SuiteResults:
     @property
     def diverged(self) -> int:
         """How many of them failed because losses or gradients left the finite numbers, whatever the method answered."""
-        if not self.failed:
-            return 0
-        errors = self.table.loc[self.table["status"] != "done", "error"].astype(str)
-        return sum(f".{NonFiniteError.__name__}: " in last_line(error) for error in errors)
+        return len(self.diverged_ids)
+
+    @property
+    def diverged_ids(self) -> set[str]:
+        """The ids of these runs."""
+        return diverged_ids(self.table) if self.failed else set()
 
     @cached_property
     def methods(self) -> dict[str, str]:

@@ -92,8 +92,8 @@ def test_the_site_has_a_page_for_each_and_ranks_the_profile_alone(site):
     assert "3 of 3 planned runs" in other and DIFFERS in other
     front = (site / "index.html").read_text()
     assert DIFFERS in front and "4 contenders over 3 contests of plane (standard)<" in front
-    runs = json.loads((site / "data" / "results.json").read_text())
-    assert sum(run["experiment"] == DIFFERS for run in runs) == 3
+    runs = pd.read_parquet(site / "data" / "results.parquet")
+    assert (runs["experiment"] == DIFFERS).sum() == 3
 
 
 def test_nothing_is_said_to_be_selected_on_validation_data_where_there_is_none(folder, reports, site):

@@ -11,16 +11,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from benchmarks.peers.command import Request, with_peers, write
-from benchmarks.peers.row import Asked, Row
-from mobench.running.environment import environment
 from tests.leaderboard.figure import write_figure
-from tests.leaderboard.speed_history import record_history
-
-ROWS = (
-    Row("step", "<b>network</b> K=2: 3 ms", 1.04, "×", "make peers only=step", Asked("≤", 1.1), 1.01, 1.2),
-    Row("startup", "mobench --help", 0.1, "s", "make peers only=startup"),
-)
 
 HOSTILE_METHOD = "<img src=x onerror=alert(1)>"
 HOSTILE_PROBLEM = '"><script>alert(2)</script>@1'
@@ -171,8 +162,5 @@ def _make(root: Path) -> None:
     )
     (root / "mine.py").rename(root / "bundles" / "mine.py")
     (root / "bundles" / "broken.jsonl.gz").write_bytes(b"no bundle")
-    speed = record_history(root / "history")
-    write(ROWS, with_peers(environment()), Request((), out=root / "peers"))
-    shown = (f"speed={speed}", "peers=peers/site.json")
-    done = mobench("leaderboard", "build", "plugins=hostile.py", "submissions=bundles", *shown, cwd=root)
+    done = mobench("leaderboard", "build", "plugins=hostile.py", "submissions=bundles", cwd=root)
     (root / "build.log").write_text(done.stdout, encoding="utf-8")

@@ -160,7 +160,6 @@ def test_it_stands_in_the_tables(home: Path) -> None:
     assert '<a href="../methods/tilted-sum.html">tilted-sum</a>' in table
     assert "slope at the end" in table
     assert "tilted-sum" in read(home, "index.html") and "bowls@1" in read(home, "index.html")
-    assert (home / "site" / "badges" / "tilted-sum.svg").is_file()
 
 
 def test_a_method_s_page_is_made_from_its_file(home: Path) -> None:

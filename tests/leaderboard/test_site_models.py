@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,6 @@ from mobench.errors import UserError
 from mobench.leaderboard.site.details import details
 from mobench.leaderboard.site.ranking import fullest_profiles
 from mobench.leaderboard.site.reading import read_results
-from mobench.leaderboard.site.speed import read_speed
 from mobench.leaderboard.site.submissions import Submitted
 from mobench.leaderboard.site.suite_numbers import SuiteNumbers, suite_numbers
 from mobench.scoring.sent_in import SentIn
@@ -74,23 +71,6 @@ def test_provenance_counts_every_run(escape: SuiteResults) -> None:
     for counts in (found.versions, found.libraries, found.machines):
         assert sum(counts.values()) == len(escape.table)
     assert found.first <= found.last
-
-
-def test_a_table_of_peers_is_checked(tmp_path: Path) -> None:
-    file = tmp_path / "peers.json"
-    table = {"header": ["library", "ms"], "rows": [["a", 1.5], ["b", None]]}
-    file.write_text(json.dumps(table))
-    found = read_speed(None, file)
-    assert found.peers is not None
-    assert [[cell.text for cell in row] for row in found.peers["rows"]] == [["a", "1.5"], ["b", "–"]]
-    broken: list[object] = [[], {"header": ["a"]}, {"header": ["a"], "rows": [["x", "y"]]}]
-    (tmp_path / "text.svg").write_text("no picture")
-    names = ("missing.svg", "../secret.svg", "/etc/passwd", "peers.json", "text.svg")
-    broken += [{**table, "picture": name} for name in names]
-    for content in broken:
-        file.write_text(json.dumps(content))
-        with pytest.raises(UserError, match="peers="):
-            read_speed(None, file)
 
 
 def test_submitted_runs_of_a_method_that_is_there_already_are_left_out_aloud(site: RealSite) -> None:

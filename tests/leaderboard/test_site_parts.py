@@ -1,4 +1,4 @@
-"""The small parts of the site: names, data scripts, badges, documents, places, commands."""
+"""The small parts of the site: names, data scripts, documents, places, commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from mobench.leaderboard.site.citation import reference_bibtex, snapshot_bibtex
 from mobench.leaderboard.site.commands import reproduce_commands, spelled_value
 from mobench.leaderboard.site.contents import PLACE, with_contents
 from mobench.leaderboard.site.documents import rendered
-from mobench.leaderboard.site.download_page import badge
 from mobench.leaderboard.site.names import file_stem
 from mobench.leaderboard.site.output import MARKER, check_place, replacing
 from mobench.leaderboard.site.script_data import script_of
@@ -63,13 +61,6 @@ def test_data_cannot_leave_its_script() -> None:
     literal = re.fullmatch(r".*JSON\.parse\((\".*\")\)\);\n", text)
     assert literal is not None
     assert json.loads(json.loads(literal[1])) == {**value, "nan": None}
-
-
-def test_a_badge_is_well_formed_whatever_it_says() -> None:
-    drawn = ElementTree.fromstring(badge('mean rank 2.1 of 8 "<&>'))
-    assert drawn.attrib["aria-label"] == 'mobench: mean rank 2.1 of 8 "<&>'
-    texts = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts == ["mobench", 'mean rank 2.1 of 8 "<&>']
 
 
 def test_markdown_shows_html_as_text_and_links_into_the_site() -> None:

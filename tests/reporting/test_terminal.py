@@ -5,12 +5,20 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from mobench.reporting.sheet import Cell, Sheet
+from mobench.reporting.sheet import Cell, Sheet, number_cell
 from mobench.reporting.terminal import _best_first, _rows_of, print_sheet
 
 
+def cell(text):
+    """A cell as the sheets make it: with its number, if it has one."""
+    try:
+        return Cell(text, value=float(text))
+    except ValueError:
+        return Cell(text)
+
+
 def sheet(header, rows, title="Numbers"):
-    return Sheet("numbers", title, header, tuple(tuple(map(Cell, row)) for row in rows), None)
+    return Sheet("numbers", title, header, tuple(tuple(map(cell, row)) for row in rows), None)
 
 
 def first_column(found):
@@ -28,6 +36,13 @@ def test_a_table_of_one_metric_is_sorted_by_its_mean_and_one_without_direction_s
     header = ("method", "k=2", "k=3")
     assert first_column(_best_first(sheet(header, rows, "norms ↓"))) == ["b", "c", "a"]
     assert first_column(_best_first(sheet(header, rows, "x at the end"))) == ["a", "b", "c"]
+
+
+def test_numbers_that_are_rounded_alike_are_still_told_apart():
+    rows = [(Cell(name), number_cell(value, value, value, 3)) for name, value in (("ws", 0.653642), ("nash", 0.653815))]
+    table = Sheet("numbers", "", ("method", "HV ↑"), tuple(rows), None)
+    assert {row[1].text for row in table.rows} == {"0.654"}
+    assert first_column(_best_first(table)) == ["nash", "ws"]
 
 
 def test_rows_that_are_no_contenders_stay_below_the_best():

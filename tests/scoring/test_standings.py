@@ -73,7 +73,6 @@ def test_contenders_that_are_equal_tie_everywhere():
     assert found.frame["ties"].tolist() == [16] * 3
     assert found.frame[["wins", "losses"]].to_numpy().sum() == 0
     assert found.friedman_p == 1.0
-    assert found.cliques == (("a", "b", "c"),)
 
 
 def test_a_clear_order_is_found_and_a_single_suite_can_show_it():
@@ -82,9 +81,9 @@ def test_a_clear_order_is_found_and_a_single_suite_can_show_it():
     found = standings(listed)
     assert found.friedman_p == pytest.approx(math.exp(-12.0))  # χ² = N (k − 1) = 24 with two degrees of freedom
     assert found.frame["wins"].tolist() == [24, 12, 0]
-    # Neighbours lie 1 apart. The critical difference is 2.343 √(2/N): 0.957 for 12 contests, 1.048 for 10.
-    assert found.cliques == ()
-    assert standings(listed[:10]).cliques == (("a", "b"), ("b", "c"))
+    # The critical difference is 2.343 √(2/N).
+    assert found.critical_difference == pytest.approx(0.957, abs=1e-3)
+    assert standings(listed[:10]).critical_difference == pytest.approx(1.048, abs=1e-3)
 
 
 def test_only_the_order_of_values_matters_for_ranks():
@@ -97,7 +96,7 @@ def test_only_the_order_of_values_matters_for_ranks():
     first, second = standings(listed), standings(bent)
     columns = ["contender", "mean_rank", "low", "high", "contests"]
     pd.testing.assert_frame_equal(first.frame[columns], second.frame[columns])
-    assert (first.friedman_p, first.cliques) == (second.friedman_p, second.cliques)
+    assert first.friedman_p == second.friedman_p
 
 
 def test_the_order_of_seeds_contenders_and_contests_changes_nothing():
@@ -110,7 +109,7 @@ def test_the_order_of_seeds_contenders_and_contests_changes_nothing():
         shuffled.append(contest(values, c.suite, c.instance, seeds=values.index))
     first, second = standings(listed), standings(shuffled)
     pd.testing.assert_frame_equal(first.frame, second.frame)
-    assert first.cliques == second.cliques
+    assert (first.friedman_p, first.critical_difference) == (second.friedman_p, second.critical_difference)
 
 
 def test_an_interval_holds_the_mean_and_needs_something_to_draw():
@@ -125,7 +124,7 @@ def test_an_interval_holds_the_mean_and_needs_something_to_draw():
 
 def test_nothing_gives_empty_standings():
     found = standings([])
-    assert (len(found.frame), found.cliques, found.blocks, found.friedman_p) == (0, (), 0, None)
+    assert (len(found.frame), found.blocks, found.friedman_p) == (0, 0, None)
 
 
 # Who is ranked

@@ -41,7 +41,7 @@ def draw_plots(
 
 
 def begin_plots(
-    entries: Iterable[str | Mapping[str, Any]], results: SuiteResults, render: Render
+    entries: Iterable[str | Mapping[str, Any]], results: SuiteResults, render: Render, dpi: float | None = None
 ) -> Callable[[], list[Picture]]:
     """Draw what `draw_plots` returns, and return a function that waits until it is rendered."""
     drawn: list[tuple[str, str, Callable[[], Files], pd.DataFrame]] = []
@@ -54,20 +54,20 @@ def begin_plots(
         frame = plot.data(asked, **options)
         if not len(frame):
             continue
-        files = render(partial(draw, plot, frame, results.metrics, results.differs))
+        files = render(partial(draw, plot, frame, results.metrics, results.differs, dpi))
         repeated = sum(other.partition("_")[0] == plot.name for other, *_ in drawn)
         drawn.append((f"{plot.name}_{repeated + 1}" if repeated else plot.name, title, files, frame))
     return lambda: [Picture(name, title, *files(), frame) for name, title, files, frame in drawn]
 
 
-def draw(plot: Plot, frame: pd.DataFrame, metrics: MetricCatalog, differs: str = "") -> Files:
+def draw(plot: Plot, frame: pd.DataFrame, metrics: MetricCatalog, differs: str = "", dpi: float | None = None) -> Files:
     """Draw these numbers, and return the figure's files; above it stands in what its experiment differs."""
     with house_style():
         figure = plot.draw(frame, metrics)
         if differs:
             words = f"{figure.get_suptitle()}\n{differs}".strip()
             figure.suptitle(words, x=0.01, ha="left", fontsize="small", parse_math=False)
-        return files_of(figure)
+        return files_of(figure, dpi)
 
 
 def _read_runs(results: SuiteResults, listed: Iterable[Asked]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from abc import abstractmethod
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mobench.core.plot import Plot
+from mobench.reporting.sheet import number
 
 from .panels import add_legend, draw_lines, in_order, panels, plain, scaled_once
 from .samples import Samples, read_together
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 ACROSS = 3
 MANY = 12
 """With more contenders, lines in one panel hide each other, and every contender gets a panel of its own."""
+MARGIN = 0.05
+"""Of an axis that is cut: the part of its length that is left on either side of the numbers."""
+LETTERS = 10
+"""How many letters of the sentence below a figure stand in an inch."""
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 3)))
 """Of the lines of problem instances that share a panel."""
 FLOOR = 1e-16
@@ -54,7 +60,7 @@ class AlongTheRun(Plot):
     def samples(self, results: SuiteResults) -> Samples:
         """Return where to put the runs of these results as they are read; `curves` then reads none itself."""
         ((column, _),) = self.reads
-        self._samples = Samples(column, self.number, results.table)
+        self._samples = Samples(column, self.number, results.table, results.diverged_ids)
         return self._samples
 
     @abstractmethod
@@ -70,16 +76,48 @@ class AlongTheRun(Plot):
         return in_order(frame.sort_values("step"), results.order) if len(frame) else frame
 
     def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
-        """Draw one panel for each problem instance; with many contenders, one for each of them."""
+        """Draw one panel for each problem instance; with many contenders, one for each of them.
+
+        The axis of a number without bounds ends with the runs that did not diverge; what is cut is said.
+        """
         logarithmic = self.logarithmic and bool((frame["high"] > 0).any()) and bool((frame["low"] >= 0).all())
         drawn = (floored(frame) if logarithmic else frame).assign(step=frame["step"] + 1)
         shared = frame["contender"].nunique() > MANY
         figure = (_panel_each if shared else _panel_for_each_instance)(drawn)
-        for axis in figure.axes[:1] if shared else figure.axes:
+        parts = [drawn] if shared else [part for _, part in drawn.groupby("instance_label")]
+        for axis, part in zip(figure.axes, parts, strict=not shared):
             axis.set(xscale="log", yscale="log" if logarithmic else "linear")
-        figure.supxlabel("step")
+            if self.logarithmic and _beyond(part).any():
+                _limit(axis, float(part["low"].min()), float(part["high_undiverged"].max()))
+        beyond = pd.concat([part[_beyond(part)] for part in parts]) if self.logarithmic else drawn[:0]
+        figure.supxlabel("\n".join(["step", *textwrap.wrap(_cut(beyond), round(LETTERS * figure.get_figwidth()))]))
         figure.supylabel(self.label(frame, metrics))
         return figure
+
+
+def _beyond(part: pd.DataFrame) -> pd.Series[bool]:
+    """Say which rows of an axis have numbers above those of all runs that did not diverge."""
+    return part["high"].gt(part["high_undiverged"].max())
+
+
+def _limit(axis: Axes, bottom: float, top: float) -> None:
+    """Let the axis begin a little below the one number and end a little above the other."""
+    if axis.get_yscale() == "log":
+        factor = (top / bottom) ** MARGIN
+        axis.set_ylim(bottom / factor, top * factor)
+    else:
+        room = MARGIN * (top - bottom)
+        axis.set_ylim(bottom - room, top + room)
+
+
+def _cut(beyond: pd.DataFrame) -> str:
+    """Say what the axes cut, if anything."""
+    if not len(beyond):
+        return ""
+    highest = ", ".join(
+        f"{plain(str(name))} (to {number(float(part['high'].max()), 3)})" for name, part in beyond.groupby("contender")
+    )
+    return f"Cut above all runs that did not diverge: {highest}"
 
 
 def _panel_for_each_instance(frame: pd.DataFrame) -> Figure:

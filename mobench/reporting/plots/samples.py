@@ -20,13 +20,22 @@ Array = NDArray[np.float64]
 class Samples:
     """One number at the sampled steps of many runs, by problem instance and contender."""
 
-    def __init__(self, column: str, number: Callable[[Any], float | None], table: pd.DataFrame) -> None:
-        self._column, self._number = column, number
+    def __init__(
+        self,
+        column: str,
+        number: Callable[[Any], float | None],
+        table: pd.DataFrame,
+        diverged: Collection[str] = frozenset(),
+    ) -> None:
+        """Take which column of a run holds the number, the runs, and the ids of those that diverged."""
+        self._column, self._number, self._diverged = column, number, diverged
         keys: dict[tuple[str, str], tuple[str, str]] = {}
         self._places: dict[str, tuple[str, str]] = {}
         for id_, label, contender in zip(table["id"], table["instance_label"], table["contender"], strict=True):
             self._places[str(id_)] = keys.setdefault((label, contender), (label, contender))
         self._found: dict[tuple[str, str], dict[tuple[int, ...], array[float]]] = {}
+        self._kept: dict[tuple[str, str], dict[tuple[int, ...], list[bool]]] = {}
+        """Which runs of each grid of steps did not diverge."""
 
     @property
     def ids(self) -> Collection[str]:
@@ -41,17 +50,22 @@ class Samples:
         number = self._number
         found = [None if value is None else number(value) for value in values]
         grids = self._found.setdefault(place, {})
-        grids.setdefault(tuple(history["step"]), array("d")).extend([math.nan if x is None else x for x in found])
+        steps = tuple(history["step"])
+        grids.setdefault(steps, array("d")).extend([math.nan if x is None else x for x in found])
+        self._kept.setdefault(place, {}).setdefault(steps, []).append(id_ not in self._diverged)
 
     def frame(self) -> pd.DataFrame:
         """Return `instance_label`, `contender`, `step`, the median over runs as `mean`, their range, and their number.
 
-        A step at which no run has a number is left out.
+        `high_undiverged` is the highest number of runs that did not diverge, NaN where there is none. A step at which
+        no run has a number is left out.
         """
         rows: list[dict[str, Any]] = []
         for (label, contender), grids in self._found.items():
             steps, numbers = _whole(grids)
-            spreads = zip(steps, *(each.tolist() for each in _spreads(numbers)), strict=True)
+            kept = np.concatenate([np.array(flags) for flags in self._kept[label, contender].values()])
+            highest = np.where(np.isnan(numbers) | ~kept[:, None], -math.inf, numbers).max(axis=0)
+            spreads = zip(steps, *(each.tolist() for each in (*_spreads(numbers), highest)), strict=True)
             rows += [
                 {
                     "instance_label": label,
@@ -61,8 +75,9 @@ class Samples:
                     "low": low,
                     "high": high,
                     "runs": runs,
+                    "high_undiverged": ceiling if math.isfinite(ceiling) else math.nan,
                 }
-                for step, low, middle, high, runs in spreads
+                for step, low, middle, high, runs, ceiling in spreads
                 if runs
             ]
         return pd.DataFrame(rows)

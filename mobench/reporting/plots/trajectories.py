@@ -12,7 +12,6 @@ from mobench.core.plot import Plot
 from mobench.core.problem import VectorProblem
 from mobench.core.registry import register
 from mobench.core.streams import Streams
-from mobench.reporting.drawn_by_step import mark
 
 from .panels import in_order, panels
 from .style import method_styles
@@ -37,7 +36,7 @@ SECONDARY, FRONT = "#4d7ea8", "#111111"
 
 @register
 class Trajectories(Plot):
-    """Paths in the plane, drawn as the steps are taken."""
+    """Paths in the plane."""
 
     reads = (("point", "all"),)
 
@@ -79,11 +78,7 @@ class Trajectories(Plot):
             style = styles[str(name)]
             axis.plot(front["x"], front["y"], color=FRONT, linewidth=2.2, zorder=2, path_effects=outline)
             for _, path in part.groupby("id", sort=False):
-                (line,) = axis.plot(
-                    path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3, path_effects=outline
-                )
-                line.set_gid(mark(path["step"].tolist()))
-                line.get_path().should_simplify = False  # every point stays, for the time at which it is reached
+                axis.plot(path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3, path_effects=outline)
                 first, last = path.iloc[0], path.iloc[-1]
                 axis.plot(first["x"], first["y"], "o", color="white", markeredgecolor="#222222", markersize=5, zorder=4)
                 axis.plot(

@@ -7,7 +7,6 @@ that is missing is a failure: it takes the last places, and failures share them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -67,23 +66,3 @@ def nemenyi_q(contenders: int, level: float = LEVEL) -> float:
     from scipy.stats import studentized_range
 
     return float(studentized_range.ppf(1.0 - level, contenders, np.inf) / np.sqrt(2.0))
-
-
-def cliques(mean_ranks: Sequence[float], difference: float | None) -> list[tuple[int, ...]]:
-    """Return the largest groups whose mean ranks lie within the critical difference, as indices, best first.
-
-    Without a critical difference all are one group. Groups of one are left out.
-    """
-    order = sorted(range(len(mean_ranks)), key=lambda index: (mean_ranks[index], index))
-    if difference is None:
-        return [tuple(order)] if len(order) > 1 else []
-    groups: list[tuple[int, ...]] = []
-    reached = 0
-    for start, index in enumerate(order):
-        end = start
-        while end < len(order) and mean_ranks[order[end]] - mean_ranks[index] < difference:
-            end += 1
-        if end > reached and end - start > 1:
-            groups.append(tuple(order[start:end]))
-        reached = max(reached, end)
-    return groups

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peers import command, table
+from benchmarks.peers import command, quoted, table
 from benchmarks.peers.row import Asked, Ratio, Row, interleaved
 from mobench.errors import UserError
-from mobench.running.environment import environment
 
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = [
@@ -33,7 +32,7 @@ def test_the_command_prints_a_table_and_writes_everything(tmp_path: Path) -> Non
     lines = ended.stdout.splitlines()
     assert "cores" in lines[0]
     assert max(len(line) for line in lines if not line.startswith(str(out))) <= table.WIDTH
-    assert {file.name for file in out.iterdir()} == {"peers.json", "site.json", "peers.svg", "peers.png"}
+    assert {file.name for file in out.iterdir()} == {"peers.json", "peers.svg", "peers.png"}
     found = json.loads((out / "peers.json").read_text(encoding="utf-8"))
     assert {"schema", "taken", "size", "versions", "hardware", "code", "rows"} == found.keys()
     keys = {"part", "what", "asked", "measured", "low", "high", "unit", "command", "met"}
@@ -42,10 +41,36 @@ def test_the_command_prints_a_table_and_writes_everything(tmp_path: Path) -> Non
     assert "torchjd" in found["versions"]
 
 
-def test_the_sites_table_has_the_form_the_leaderboard_reads() -> None:
-    shown = table.site_table(ROWS, environment(), "2026-01-01T00:00:00", picture="peers.svg")
-    assert shown.keys() == {"caption", "header", "rows", "notes", "picture"}
-    assert all(len(row) == len(shown["header"]) for row in shown["rows"])
+def test_the_table_that_documents_quote_has_ranges_what_is_asked_and_what_is_missed(tmp_path: Path) -> None:
+    solving = [
+        Row("solvers", f"PCD K={k}: 2 µs, TorchJD 9 µs", ratio, "×", "c", Asked("≥", 10.0))
+        for k, ratio in ((2, 29.0), (3, 7))
+    ]
+    memory = Row("memory", "resnet-34 K=2 mobench: extra / parameters", 0.124, "×", "c")
+    text = quoted.quoted_table([*solving, memory], "two cores", "2026-01-01")
+    lines = text.splitlines()
+    assert lines[0] == "two cores, 2026-01-01; 1 of 2 asked figures are met."
+    assert lines[-1] == "Missed: PCD K=3: 2 µs, TorchJD 9 µs."
+    ends = [line.split(" | ", 1)[1] for line in lines if line.startswith("| ")][1:]
+    assert len(ends) == len(quoted.QUOTES) and ends[0] == "≥ 10.0 | 7 … 29.0 |"
+    assert sorted({*ends[1:]}) == ["– | 0.124 |", "– | – |"]
+    document = tmp_path / "performance.md"
+    document.write_text(f"before\n\n{quoted.BEGIN}\n\nold\n\n{quoted.END}\n\nafter\n", encoding="utf-8")
+    for _ in range(2):
+        quoted.write_quoted(text, document)
+        assert document.read_text(encoding="utf-8") == (
+            f"before\n\n{quoted.BEGIN}\n\n{text}\n\n{quoted.END}\n\nafter\n"
+        )
+    document.write_text("no marks", encoding="utf-8")
+    with pytest.raises(UserError, match="lacks the marks"):
+        quoted.write_quoted(text, document)
+
+
+def test_the_document_has_a_line_for_every_quote_and_each_is_measured() -> None:
+    text = quoted.DOCUMENT.read_text(encoding="utf-8").partition(quoted.BEGIN)[2].partition(quoted.END)[0]
+    lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in lines] == [said for said, _, _ in quoted.QUOTES]
+    assert not any(line.endswith("| – |") for line in lines)
 
 
 def test_lines_fit_into_eighty_columns_and_mark_what_is_missed() -> None:

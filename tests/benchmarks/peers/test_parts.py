@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 
@@ -84,6 +85,17 @@ def test_closed_forms_need_less_memory_than_separate_passes() -> None:
     ours, theirs = memory.rows(size)
     assert ours.measured < theirs.measured
     assert theirs.measured >= 2.0  # a K×n matrix and the direction
+
+
+def test_a_run_that_diverged_is_no_failure_of_the_suite() -> None:
+    overflow = "Traceback\nmobench.errors.NonFiniteError: losses are not finite"
+    runs = pd.DataFrame(
+        {"id": list("abc"), "status": ["done", "failed", "failed"], "error": [math.nan, overflow, "ValueError: no"]}
+    )
+    _, failed = suites.counts("three runs", 1.0, runs, 90.0)
+    assert (failed.measured, failed.met) == (1.0, False)
+    _, failed = suites.counts("two runs", 1.0, runs[:2], 90.0)
+    assert (failed.measured, failed.met) == (0.0, True)
 
 
 def test_the_least_time_counts_every_gradient_once() -> None:

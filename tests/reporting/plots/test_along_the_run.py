@@ -1,6 +1,5 @@
-"""Curves, conflict and Pareto plots, and paths that draw themselves: the numbers behind them, and the files."""
+"""Curves, conflict and Pareto plots: the numbers behind them, and the files."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from mobench import UserError
 from mobench.core.registry import plots
 from mobench.planning.plan import make_plan
 from mobench.planning.problem_suite import suite_of_problem
-from mobench.reporting.drawn_by_step import animated, mark
 from mobench.reporting.plots import draw_plots
 from mobench.reporting.plots.along_the_run import spread
 from mobench.reporting.plots.pareto import undominated
@@ -88,7 +86,8 @@ def test_pareto_shows_every_configuration_and_marks_trade_offs(found):
 @pytest.mark.parametrize(("methods", "panels", "lines"), [(12, 2, 12), (13, 13, 2)])
 def test_many_contenders_get_a_panel_each_with_a_line_and_a_band_for_each_instance(methods, panels, lines):
     rows = [
-        {"instance_label": f"k={k}", "contender": f"m{i}", "step": step, "mean": 0.5, "low": 0.1, "high": 0.9}
+        {"instance_label": f"k={k}", "contender": f"m{i}", "step": step, "mean": 0.5, "low": 0.1, "high": 0.9,
+         "high_undiverged": 0.9}
         for i in range(methods) for k in (2, 3) for step in (0, 9)
     ]  # fmt: skip
     figure = plots()["gradient-norm"]().draw(pd.DataFrame(rows), None)
@@ -100,6 +99,30 @@ def test_many_contenders_get_a_panel_each_with_a_line_and_a_band_for_each_instan
         assert all(list(line.get_xdata()) == [1, 10] for line in with_points)
     named = {text.get_text() for text in figure.legends[0].get_texts()}
     assert named == ({f"m{i}" for i in range(12)} if methods == 12 else {"k=2", "k=3"})
+
+
+def steep(methods, highest, undiverged):
+    rows = [
+        {"instance_label": "k=2", "contender": f"m{i}", "step": step, "mean": 1.0, "low": 0.1, "high": 10.0,
+         "high_undiverged": 10.0}
+        for i in range(methods) for step in (0, 9)
+    ]  # fmt: skip
+    rows[-1] |= {"high": highest, "high_undiverged": undiverged}
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("methods", [2, 13])
+def test_the_axis_ends_with_what_did_not_diverge_and_the_rest_is_named(methods):
+    figure = plots()["gradient-norm"]().draw(steep(methods, 1e125, np.nan), None)
+    bottom, top = figure.axes[0].get_ylim()
+    assert 10.0 < top < 20.0 and bottom < 0.1
+    assert f"m{methods - 1} (to 1.0e+125)" in " ".join(figure.get_supxlabel().split())
+
+
+@pytest.mark.parametrize(("highest", "undiverged"), [(10.0, 10.0), (1e30, 1e30)])
+def test_an_axis_without_divergence_is_whole(highest, undiverged):
+    figure = plots()["gradient-norm"]().draw(steep(2, highest, undiverged), None)
+    assert figure.axes[0].get_ylim()[1] > highest and figure.get_supxlabel() == "step"
 
 
 @pytest.mark.parametrize(
@@ -115,19 +138,6 @@ def test_all_of_them_are_drawn(found):
     names = ["pareto", "curves", "conflict", "trajectories"]
     pictures = {picture.name: picture for picture in draw_plots(names, found)}
     assert list(pictures) == names
-    assert b"<animate" not in pictures["pareto"].svg
-    svg = pictures["trajectories"].svg.decode()
-    assert svg.count("<animate ") == 2 * len(found.done), "a path and its outline for every run"
-    assert "drawn-by-step" not in svg
-
-
-def test_a_path_is_drawn_at_the_time_of_its_steps():
-    svg = f'<g id="{mark([0, 10, 40])}"><path d="M 0 0 L 3 4 L 3 9" style="fill: none"/></g>'.encode()
-    text = animated(svg).decode()
-    assert re.search(r'values="([^"]*)"', text)[1] == "1.0000;0.5000;0.0000;0.0000"
-    assert re.search(r'keyTimes="([^"]*)"', text)[1] == "0.0000;0.2500;1.0000;1"
-    assert '<path d="M 0 0 L 3 4 L 3 9" style="fill: none" pathLength="1" stroke-dasharray="1 1">' in text
-    assert animated(b"<svg/>") == b"<svg/>"
 
 
 def test_the_runs_are_read_once_for_all_plots_along_them(found):
@@ -151,17 +161,21 @@ def test_samples_of_runs_with_different_steps_are_taken_step_by_step():
     steps = {f"{run}": [0, 1, 5, 9] if run % 3 else [0, 5, 7] for run in range(8)}
     numbers = {id_: [None if rng.random() < 0.3 else rng.normal() for _ in grid] for id_, grid in steps.items()}
     runs = pd.DataFrame({"id": list(steps), "instance_label": "toy", "contender": ["ws"] * 7 + ["mgda"]})
-    samples = Samples("noted", lambda value: value, runs)
+    diverged = {"1", "2"}
+    samples = Samples("noted", lambda value: value, runs, diverged)
     for id_, grid in steps.items():
         samples.add(id_, {"step": grid, "noted": numbers[id_]})
     samples.add("0", {"step": [0]})
     samples.add("of another suite", {"step": [0], "noted": [1.0]})
     frame = samples.frame()
     for contender, ids in runs.groupby("contender")["id"]:
-        kept = {}
+        kept, undiverged = {}, {}
         for id_ in ids:
             for step, number in zip(steps[id_], numbers[id_], strict=True):
                 if number is not None:
                     kept.setdefault(step, []).append(number)
-        part = frame[frame["contender"] == contender].set_index("step")[["mean", "low", "high", "runs"]]
-        assert part.to_dict("index") == {step: spread(values) for step, values in kept.items()}
+                if number is not None and id_ not in diverged:
+                    undiverged.setdefault(step, []).append(number)
+        part = frame[frame["contender"] == contender].set_index("step")
+        assert part[["mean", "low", "high", "runs"]].to_dict("index") == {s: spread(found) for s, found in kept.items()}
+        assert part["high_undiverged"].dropna().to_dict() == {s: max(found) for s, found in undiverged.items()}

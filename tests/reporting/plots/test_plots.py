@@ -1,3 +1,4 @@
+import struct
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ from mobench.cli import main
 from mobench.core.outcome import Outcome
 from mobench.core.registry import find_problem, plots
 from mobench.planning.suite import Suite, load_suite
-from mobench.reporting.plots import draw_plots, house_style
+from mobench.reporting.plots import draw, draw_plots, house_style
 from mobench.reporting.plots.along_the_run import FLOOR
 from mobench.reporting.rendering import at_once, beside
 from mobench.reporting.sheets import hypervolume_sheets
@@ -288,6 +289,16 @@ def test_equal_data_give_equal_files_and_repeated_plots_get_names_of_their_own()
     assert (first.name, second.name) == ("accuracy-reduction", "accuracy-reduction_2")
     assert (first.svg, first.png) == (second.svg, second.png)
     assert b"<svg" in first.svg
+
+
+def test_a_png_has_150_dots_per_inch_and_another_number_where_it_is_asked_for():
+    frame = data("accuracy-reduction", RESULTS)
+    plot = plots()["accuracy-reduction"]()
+    inches = drawn("accuracy-reduction", frame, RESULTS).get_size_inches()
+    for asked, dots in ((None, 150), (72, 72)):
+        svg, png = draw(plot, frame, RESULTS.metrics, dpi=asked)
+        assert struct.unpack(">II", png[16:24]) == tuple(int(side * dots) for side in inches)
+    assert svg == draw(plot, frame, RESULTS.metrics)[0]
 
 
 def test_hypervolume_bars_are_the_numbers_of_the_table():

@@ -1,14 +1,10 @@
-import math
-
-import numpy as np
 import pandas as pd
 import pytest
 
 from mobench.core.registry import find_problem, plots
-from mobench.reporting.plots import critical_difference, draw_plots, house_style, performance
-from mobench.reporting.plots.critical_difference import SPAN
+from mobench.reporting.plots import draw_plots, house_style, performance
 from mobench.reporting.plots.panels import add_legend, panels
-from mobench.scoring.standings import Contest, standings
+from mobench.scoring.standings import Contest
 from tests.reporting.frames import results, run, table
 
 COLUMNS = {"problem.start": "upper", "seconds_per_step": 1.0}
@@ -27,7 +23,7 @@ RUNS = table(
     two_wells("x", {"pcd": 0.0, "ws": 2.5, "mgda": 1.0}), two_wells("y", {"pcd": 2.5, "ws": 0.0, "mgda": 1.0}, ["mgda"])
 )
 RESULTS = results(RUNS, find_problem("two-wells")())
-PROFILE, DIAGRAM = (plots()[name]() for name in ("performance-profile", "critical-difference"))
+PROFILE = plots()["performance-profile"]()
 
 
 def contest(values, suite="s", instance="i"):
@@ -83,50 +79,8 @@ def test_a_legend_of_any_length_stands_inside_the_picture(count):
 
 def test_nothing_to_rank_gives_no_plot():
     one = results(table(two_wells("x", {"pcd": 0.0, "ws": 2.5})), find_problem("two-wells")())
-    assert draw_plots(["performance-profile", "critical-difference"], one) == []
+    assert draw_plots(["performance-profile"], one) == []
     assert performance.frame_of([]).empty
-    assert critical_difference.frame_of(standings([])).empty
-
-
-def test_the_diagram_places_markers_at_mean_ranks_and_bars_over_groups():
-    values = {name: [3.0 - place, 3.1 - place] for place, name in enumerate("abc")}
-    frame = critical_difference.frame_of(standings([contest(values, instance=str(index)) for index in range(10)]))
-    assert frame[["contender", "mean_rank", "groups"]].to_numpy().tolist() == [
-        ["a", 1.0, "1"], ["b", 2.0, "1 2"], ["c", 3.0, "2"],
-    ]  # fmt: skip
-    (axis,) = drawn(DIAGRAM, frame).axes
-    step = SPAN / 2  # from rank to rank
-    bars = [line.get_xdata() for line in axis.get_lines() if line.get_linewidth() > 3]
-    assert [x.tolist() for x in map(np.array, bars)] == [
-        pytest.approx([0.0, step], abs=0.05), pytest.approx([step, 2 * step], abs=0.05),
-    ]  # fmt: skip
-    (scale,) = [line.get_xdata() for line in axis.get_lines() if line.get_marker() == "|"]
-    assert (scale[1] - scale[0]) / step == pytest.approx(2.343 * math.sqrt(2 / 10), abs=1e-3)
-    texts = [text.get_text() for text in axis.texts]
-    assert [text for text in texts if "  " in text] == ["a  1.00", "b  2.00", "c  3.00"]
-
-
-def test_too_few_contests_say_so():
-    frame = DIAGRAM.data(RESULTS)
-    figure = drawn(DIAGRAM, frame)
-    (axis,) = figure.axes
-    assert any("too few to tell anybody apart" in text.get_text() for text in axis.texts)
-    assert frame["critical_difference"].isna().all()
-
-
-@pytest.mark.parametrize("count", [2, 3, 7, 16])
-def test_no_name_is_cut_and_no_two_labels_overlap(count):
-    names = [f"method-{index}(form=penalty)" for index in range(count)]
-    values = {name: [place, place + 0.1] for place, name in enumerate(names)}
-    found = standings([contest(values, instance=str(index)) for index in range(6)])
-    figure = drawn(DIAGRAM, critical_difference.frame_of(found))
-    (axis,) = figure.axes
-    boxes = [text.get_window_extent() for text in axis.texts if "  " in text.get_text()]
-    assert len(boxes) == count
-    for index, box in enumerate(boxes):
-        assert figure.bbox.x0 <= box.x0
-        assert box.x1 <= figure.bbox.x1
-        assert not any(box.overlaps(other) for other in boxes[:index])
 
 
 def test_a_profile_of_many_methods_has_two_markers_of_each_inside_the_axis():

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo site results test coverage faults peers lint browser slurm clean
+.PHONY: demo site results test quick-test coverage faults peers lint browser slurm clean
 
 demo: $(VENV)/installed           ## install, train and prune a small network by every method of the suite, print the tables
 	$(BIN)/mobench run suite=compression
@@ -51,6 +51,12 @@ test: $(VENV)/tested              ## install with everything the tests need, and
 	-$(MAKE) --no-print-directory browser
 	-$(MAKE) --no-print-directory slurm
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests
+
+# What takes long: real clusters, kills, browsers and trained networks.
+SLOW := tests/faults tests/slurm tests/leaderboard tests/running tests/problems/compression
+quick-test: export PYTHONDONTWRITEBYTECODE =
+quick-test: $(VENV)/tested        ## the tests of a daily loop, about two minutes: all but $(SLOW)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests $(addprefix --ignore=,$(SLOW))
 
 coverage: $(VENV)/tested          ## all tests once more, with the lines that none of them reaches
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --cov --cov-report=term-missing:skip-covered tests

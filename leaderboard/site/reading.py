@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 
 from mobench.planning.suite import load_suite
 from mobench.scoring.experiments import ExperimentRuns, experiments_of
@@ -35,7 +34,7 @@ def read_results(
         manifest = stored.get((name, profile))
         suite = load_suite(name, profile) if manifest is None else suite_of(manifest)
         index = f"{name}.{profile}"
-        experiments = experiments_of(suite, manifest, partial(store.columns, index=index)) if manifest else []
+        experiments = experiments_of(suite, manifest) if manifest else []
         if not experiments or experiments[0].differs:
             experiments.insert(0, ExperimentRuns("", ()))
         for experiment in experiments:

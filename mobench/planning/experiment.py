@@ -18,7 +18,7 @@ from pydantic import ConfigDict
 
 from mobench.core.registry import find_method, find_problem, methods, problems
 from mobench.core.settings import Configurable
-from mobench.core.spec import OF_TRAINING, RunSpec, as_json, hash_of
+from mobench.core.spec import OF_TRAINING, as_json, hash_of
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.training.optimizer import Training
@@ -51,21 +51,6 @@ class Experiment:
             problems=_expanded(suite.problems, find_problem, lambda problem: problem.id),
             methods=_expanded(suite.methods, find_method, lambda method: method.name),
         )
-
-    @classmethod
-    def of_runs(cls, specs: Iterable[RunSpec]) -> Experiment:
-        """Return the experiment that runs of one training describe."""
-        listed = list(specs)
-        found: dict[str, dict[str, dict[str, Point]]] = {"problems": {}, "methods": {}}
-        for spec in listed:
-            name = spec.method.partition("@")[0]
-            for part, id_, settings in (
-                ("problems", spec.problem, spec.problem_settings),
-                ("methods", name, spec.method_settings),
-            ):
-                found[part].setdefault(id_, {}).setdefault(hash_of(settings), _json(settings))
-        points = {part: {id_: [*each.values()] for id_, each in ids.items()} for part, ids in found.items()}
-        return cls(_json(listed[0].training), sorted({spec.seed for spec in listed}), **points)
 
     def within(self, profile: Experiment) -> Experiment:
         """Return the experiment with all that it leaves out of the profile."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import partial
 
 import pandas as pd
 
@@ -35,7 +34,7 @@ def read_stored(
     """Read the runs of a manifest, experiment by experiment; the first is the profile's own where it was run."""
     index = f"{manifest.suite}.{manifest.profile}"
     found = []
-    for experiment in experiments_of(suite, manifest, partial(store.columns, index=index)):
+    for experiment in experiments_of(suite, manifest):
         records = StoredRuns(store, experiment.runs, on_damage, index)
         planned = len(experiment.runs)
         found.append(
@@ -49,7 +48,7 @@ def memberships(store: Store, suites: Iterable[Suite], manifests: Iterable[Suite
     rows = [
         (id_, suite.name, suite.profile, experiment.differs)
         for suite, manifest in zip(suites, manifests, strict=True)
-        for experiment in experiments_of(suite, manifest, partial(store.columns, index="all"))
+        for experiment in experiments_of(suite, manifest)
         for id_ in experiment.runs
     ]
     return pd.DataFrame(rows, columns=["id", "suite", "profile", "experiment"])

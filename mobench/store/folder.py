@@ -2,7 +2,6 @@
 
 root/runs/ab/abcd….json              one record
 root/manifests/<suite>.<profile>.json   the runs of a suite
-root/packs/<suite>.<profile>.pack      records of a finished suite in one file, see `pack`
 root/artifacts/ab/abcd….pt           tensors a run keeps, e.g. trained weights
 root/checkpoints/abcd….pt            a long run under way
 root/leases/abcd….1                  who is doing a run, see `lease`
@@ -32,7 +31,6 @@ from mobench.core.spec import RunSpec
 from mobench.errors import StorageError, UserError, unknown
 from mobench.store import driver_status, lease
 from mobench.store.atomic import TEMPORARY, refresh, remove_stale, rename_once, write_atomically, write_once
-from mobench.store.pack import Packs
 from mobench.store.record import NewerSchemaError, RunRecord, history_of
 from mobench.store.suite_manifest import SuiteManifest, add_runs, read_all
 
@@ -80,8 +78,6 @@ class Store:
         self.root = root
         self._runs = root / "runs"
         self._manifests = root / "manifests"
-        self.packs_folder = root / "packs"
-        self._packs = Packs(self.packs_folder)
 
     def path(self, id_: str) -> Path:
         """Return where the record of run `id_` is or will be."""
@@ -125,11 +121,11 @@ class Store:
         return tensors
 
     def has(self, id_: str) -> bool:
-        """Say whether there is a file for run `id_`, or whether it is packed."""
-        return self.path(id_).exists() or self._packs.has(id_)
+        """Say whether there is a file for run `id_`."""
+        return self.path(id_).exists()
 
     def stamp(self, id_: str) -> Stamp | None:
-        """Return something that changes whenever the run's record is written; None where it has no file of its own."""
+        """Return something that changes whenever the run's record is written; None where it has no file."""
         return _stamp(self.path(id_))
 
     def is_open(self, id_: str, stamp: Stamp | None) -> bool:
@@ -151,15 +147,6 @@ class Store:
         """Return the status of run `id_`, None where there is no record."""
         record = self._read(self.path(id_))
         return None if record is None else record.outcome.status
-
-    def whole_bytes(self, id_: str) -> bytes:
-        """Return the bytes of a stored record that was checked to be whole."""
-        path = self.path(id_)
-        content = self._content(path)
-        if content is None:
-            raise UserError(f"run {id_} disappeared from {self._runs} while it was read")
-        self._decoded(path, content, id_)
-        return content
 
     def load(self, prefix: str) -> RunRecord:
         """Return the one record whose id starts with `prefix`."""
@@ -187,7 +174,7 @@ class Store:
         for id_ in sorted(set(ids)):
             path = self.path(id_)
             try:
-                content = self._content(path)
+                content = read_regular(path)
                 found = None if content is None else history_of(content)
                 if found is not None and found[0] != id_:
                     raise ValueError(f"it holds run {found[0]}")
@@ -205,8 +192,7 @@ class Store:
         # A manifest's ids are in order; they would not be after they were in a set, and sorting them takes long.
         chosen = self._ids(on_damage) if ids is None else sorted(dict.fromkeys(ids))
         file = self.root / "index" / f"{index}.parquet"
-        packed = self._packs.state if self._packs.ids() else None
-        return read_columns(file, self._runs, chosen, lambda missing: self.records(missing, on_damage), packed)
+        return read_columns(file, self._runs, chosen, lambda missing: self.records(missing, on_damage))
 
     def pending(
         self, specs: Iterable[RunSpec], retry_failed: bool = False, on_damage: OnDamage | None = None
@@ -265,12 +251,6 @@ class Store:
         """Rename what is no record, so that it is kept but never read again."""
         path.rename(path.with_name(f"{name or path.stem}.{time.time_ns()}{DAMAGED}"))
 
-    def packed_files(self) -> Iterator[tuple[str, Path]]:
-        """Yield the runs that are in a pack and have no file of their own, with the pack's file."""
-        for id_, file in sorted(self._packs.ids().items()):
-            if not self.path(id_).exists():
-                yield id_, file
-
     def run_files(self) -> Iterator[Path]:
         """Yield whatever lies where records do, in order, but what was set aside and what is being written."""
         for entry in _listing(self._runs):
@@ -326,7 +306,6 @@ class Store:
         remove_stale(self._manifests.glob(f".*{TEMPORARY}"))
         remove_stale((self.root / "leases").glob(f".*{TEMPORARY}"))
         remove_stale((self.root / "status").glob(f".*{TEMPORARY}"))
-        remove_stale(self.packs_folder.glob(f".*{TEMPORARY}"))
         remove_stale(checkpoints.glob("*.part"))
         remove_stale(checkpoints.glob(f".*{TEMPORARY}"))
         finished = self.records(ids=[file.stem for file in checkpoints.glob("*.pt")], on_damage=lambda damage: None)
@@ -335,24 +314,13 @@ class Store:
                 self.checkpoint(record.id).unlink(missing_ok=True)
 
     def _ids(self, on_damage: OnDamage | None) -> list[str]:
-        """Return the ids of all records, in files of their own and packed ones."""
-        return sorted({*(path.stem for path in self._files(on_damage)), *self._packs.ids()})
+        """Return the ids of all records."""
+        return sorted(path.stem for path in self._files(on_damage))
 
     def _read(self, path: Path, id_: str | None = None) -> RunRecord | None:
-        content = self._content(path)
-        return None if content is None else self._decoded(path, content, id_)
-
-    def _content(self, path: Path) -> bytes | None:
-        """Return the bytes of a record: its file's, or else those in a pack."""
         content = read_regular(path)
         if content is None:
-            try:
-                content = self._packs.read(path.stem)
-            except ValueError as error:
-                raise DamagedRecordError(path, str(error)) from error
-        return content
-
-    def _decoded(self, path: Path, content: bytes, id_: str | None) -> RunRecord:
+            return None
         try:
             record = RunRecord.decode(content)
         except NewerSchemaError as error:
@@ -375,8 +343,7 @@ class Store:
         """Return the one stored id that starts with `prefix`."""
         if _ID.fullmatch(prefix) and self.has(prefix):
             return prefix
-        files = (file.stem for folder in _listing(self._runs) for file in folder.glob("*.json"))
-        ids = sorted({*files, *self._packs.ids()})
+        ids = sorted(file.stem for folder in _listing(self._runs) for file in folder.glob("*.json"))
         found = [id_ for id_ in ids if id_.startswith(prefix)]
         if prefix and len(found) == 1:
             return found[0]

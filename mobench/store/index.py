@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from mobench.store.atomic import write_atomically
 from mobench.store.columns import RunColumns
-from mobench.store.pack import State
 from mobench.store.record import RunRecord
 
 VERSION = b"1"
@@ -40,18 +39,12 @@ def read_columns(
     folder: Path,
     ids: list[str],
     read: Callable[[Iterable[str]], Iterable[RunRecord]],
-    packed: Callable[[str], State | None] | None = None,
 ) -> RunColumns:
     """Return the columns of some of the runs whose records are in `folder`, in the given order, without missing ones.
 
-    `read` returns the records of ids that the index does not know; `packed` the state of the pack that a run without a
-    file of its own is in.
+    `read` returns the records of ids that the index does not know.
     """
     states = _states_of(folder, ids)
-    if packed is not None:
-        for row in np.flatnonzero((states == _ABSENT).all(axis=1)).tolist():
-            if (state := packed(ids[row])) is not None:
-                states[row] = state.size, state.mtime_ns, state.ctime_ns
     indexed = _load(file)
     indexed_ids = [] if indexed is None else indexed["id"].to_pylist()
     rows = _places(ids, indexed_ids)

@@ -17,7 +17,7 @@ from mobench.core.spec import FORMAT, RunSpec, settings_from_json
 from mobench.store.validation import complaint, given
 
 SCHEMA = 2
-"""Raised when the layout of a stored record changes. 1 had no checksum."""
+"""Raised when the layout of a stored record changes."""
 _SEAL = b',"checksum":"%s"}'
 _SEAL_LENGTH = len(_SEAL % bytes(64))
 
@@ -123,7 +123,7 @@ class RunRecord:
     started: str
     finished: str
     shared: SharedProcess | None = None
-    """None for a run whose process died, and in records from before this was kept."""
+    """None for a run whose process died."""
 
     @property
     def id(self) -> str:
@@ -159,11 +159,10 @@ class RunRecord:
             raise ValueError("it is JSON, but not a run record")
         schema = data.pop("schema")
         if type(schema) is int and schema > SCHEMA:
-            raise NewerSchemaError(f"its schema is {schema}; this mobench reads up to {SCHEMA}, a newer one wrote it")
-        if schema not in range(1, SCHEMA + 1):
-            raise ValueError(f"its schema is {given(schema)}; this mobench reads 1 to {SCHEMA}")
-        if schema > 1:
-            _check_seal(text, data.pop("checksum", None))
+            raise NewerSchemaError(f"its schema is {schema}; this mobench reads {SCHEMA}, a newer one wrote it")
+        if type(schema) is not int or schema != SCHEMA:
+            raise ValueError(f"its schema is {given(schema)}; this mobench reads {SCHEMA}")
+        _check_seal(text, data.pop("checksum", None))
         id_ = data.pop("id", None)
         try:
             record = _RECORD.validate_python(data)
@@ -186,9 +185,8 @@ def history_of(text: bytes) -> tuple[str, Mapping[str, list[Any]]]:
     It costs half of `RunRecord.decode`, which must have found the record whole before: nothing else is checked.
     """
     data = orjson.loads(text)
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        record = RunRecord.decode(text)
-        return record.id, record.outcome.history
+    if not isinstance(data, dict):
+        raise ValueError("it is JSON, but not a run record")
     _check_seal(text, data.get("checksum"))
     return data["id"], data["outcome"]["history"]
 

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -56,23 +56,17 @@ class SuiteManifest:
     experiments: tuple[PlannedRuns, ...] = ()
     plugins: tuple[str, ...] = ()
     """The files and folders of plugins that runs were planned with."""
-    unsorted: tuple[str, ...] = field(default=())
-    """Runs from before manifests told experiments apart: the first schema had no other."""
 
     @cached_property
     def runs(self) -> tuple[str, ...]:
         """All run ids in sorted order; experiments may share some."""
-        return tuple(sorted({*self.unsorted, *(id_ for planned in self.experiments for id_ in planned.runs)}))
+        return tuple(sorted({id_ for planned in self.experiments for id_ in planned.runs}))
 
     @classmethod
     def read(cls, path: Path) -> SuiteManifest:
         """Restore a manifest; what is no manifest is an error that names the file."""
         try:
-            stored = orjson.loads(path.read_bytes())
-            if isinstance(stored, dict) and stored.get("schema") == 1 and "runs" in stored:
-                stored = {**stored, "schema": 2, "unsorted": stored["runs"]}
-                del stored["runs"]
-            return _MANIFEST.validate_python(stored)
+            return _MANIFEST.validate_python(orjson.loads(path.read_bytes()))
         except ValueError as error:
             reason = complaint(error) if isinstance(error, ValidationError) else str(error)
             raise UserError(f"{path} is not a whole manifest: {reason}; move it away and plan again") from error
@@ -87,8 +81,7 @@ def add_runs(folder: Path, suite: Suite, ids: Iterable[str], base: Suite, plugin
     Several processes, on several machines, may do so at once.
     """
     path = _path(folder, base.name, base.profile)
-    said = {key: value for key, value in vars(base).items() if key != "fallback"}
-    definition = json.loads(json.dumps(said, default=vars))
+    definition = json.loads(json.dumps(base, default=vars))
     wanted = set(ids)
     turn = hashlib.sha256(f"manifest {path.name}".encode()).hexdigest()
     with Leases(folder.parent) as leases:
@@ -100,9 +93,8 @@ def add_runs(folder: Path, suite: Suite, ids: Iterable[str], base: Suite, plugin
             experiments = _with_runs(
                 known.experiments if known else (), wanted, Experiment.of(suite), Experiment.of(base)
             )
-            unsorted = tuple(id_ for id_ in known.unsorted if id_ not in wanted) if known else ()
             named = tuple(sorted({*(known.plugins if known else ()), *plugins}))
-            manifest = SuiteManifest(2, base.name, base.profile, definition, experiments, named, unsorted)
+            manifest = SuiteManifest(2, base.name, base.profile, definition, experiments, named)
             write_atomically(path, json.dumps(asdict(manifest), indent=1).encode(), sync=True)
             leases.release(turn)
             if wanted <= set(SuiteManifest.read(path).runs):  # nobody who was stopped in his turn wrote over it

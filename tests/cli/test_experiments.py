@@ -120,20 +120,6 @@ def test_an_edited_suite_makes_its_old_runs_another_experiment(tmp_path):
     }
 
 
-def test_a_manifest_from_before_experiments_is_divided_by_its_records(folder, tmp_path):
-    """The first schema had one list of runs."""
-    path = folder / "out" / "manifests" / "plane.standard.json"
-    now = json.loads(path.read_text())
-    ids = sorted(id_ for planned in now["experiments"] for id_ in planned["runs"])
-    before = {"schema": 1, **{key: now[key] for key in ("suite", "profile", "definition")}, "runs": [*ids, "0" * 64]}
-    (tmp_path / "manifests").mkdir()
-    (tmp_path / "manifests" / path.name).write_text(json.dumps(before))
-    (tmp_path / "runs").symlink_to(folder / "out" / "runs")
-    own, other = mobench("results", f"results={tmp_path}", cwd=tmp_path).split("Two wells in the plane")[1:]
-    assert "12 of 13 planned" in own and DIFFERS not in own
-    assert "3 of 3 planned" in other and DIFFERS in " ".join(other.split())
-
-
 def test_runs_are_listed_with_ids_that_show_takes_and_tables_are_sorted(folder):
     lines = mobench("results", "results=out", "view=runs", cwd=folder).splitlines()
     id_ = lines[1].split()[0]

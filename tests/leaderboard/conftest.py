@@ -155,7 +155,6 @@ def _make(root: Path) -> None:
             (0, ("run", "suite=compression", "methods=pcd,ws", *quick)),
             (1, ("run", "suite=hostile.yaml", "plugins=hostile.py", "jobs=0", "--quiet")),
             (0, ("run", "suite=plane", "methods=mine", *theirs, *quick)),
-            (0, ("results", "pack", "escape")),
             (0, ("submit", f"by={SUBMITTER}", "out=bundles/mine.jsonl.gz", "source=yes", *theirs)),
         ],
         cwd=root,

@@ -157,12 +157,12 @@ def test_steps_are_those_of_the_records_and_damage_is_told(filled: Store) -> Non
     records = {record.id: record for record in filled.records(wanted)}
     assert records[wanted[0]].outcome.history
     assert dict(filled.histories([*wanted, IDS[5]])) == {id_: record.outcome.history for id_, record in records.items()}
-    edited, moved, older = (filled.path(id_) for id_ in wanted[:3])
+    edited, moved, unsealed = (filled.path(id_) for id_ in wanted[:3])
     edited.write_bytes(edited.read_bytes().replace(b'"done"', b'"gone"'))
     moved.write_bytes(filled.path(wanted[3]).read_bytes())
-    first = orjson.loads(older.read_bytes())
-    older.write_bytes(orjson.dumps({**{key: first[key] for key in first if key != "checksum"}, "schema": 1}))
+    whole = orjson.loads(unsealed.read_bytes())
+    unsealed.write_bytes(orjson.dumps({key: whole[key] for key in whole if key != "checksum"}))
     damages: list[DamagedRecordError] = []
-    assert {id_ for id_, _ in filled.histories(wanted, damages.append)} == set(wanted[2:])
-    assert {damage.path for damage in damages} == {edited, moved}
+    assert {id_ for id_, _ in filled.histories(wanted, damages.append)} == set(wanted[3:])
+    assert {damage.path for damage in damages} == {edited, moved, unsealed}
     assert "checksum" in str(next(damage for damage in damages if damage.path == edited))

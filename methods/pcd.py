@@ -124,7 +124,6 @@ class PCD(Method):
     infeasible: Relaxation = choice(
         "primary",
         ("primary", "no-ascent", "back-off"),
-        aliases={"scale_tau": "no-ascent"},
         meaning="where no direction satisfies all constraints: g_1, or τ = 0 for all, or for those that contradict",
     )
     schedule: str = choice(

@@ -38,7 +38,6 @@ class Plain(Method):
         "symmetric in all objectives": "only the chosen objective counts",
         "no objective ascends": "the other objectives are not looked at",
     }
-    former = ("single",)
     one_objective = True
 
     objective: int = integer(

@@ -247,8 +247,6 @@ class Method(Described, ABC):
     """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
     look: ClassVar[Look | None] = None
     """Its colour and marker; by default they are assigned."""
-    former: ClassVar[tuple[str, ...]] = ()
-    """Names that the method once had; who asks for them is told the new one."""
     one_objective: ClassVar[bool] = False
     """Whether it trains on one objective alone; then nothing is done for the others, e.g. no proximal step."""
     takes_proximal_steps: ClassVar[bool] = False

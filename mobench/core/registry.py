@@ -201,9 +201,6 @@ def find_method(name: str) -> type[Method]:
             raise unknown(f"method of {space}", member, offered)
         return register(_namespaces[space].make(member))
     if name not in known:
-        for kept in known.values():
-            if issubclass(kept, Method) and name in kept.former:
-                raise UserError(f"the method '{name}' is now called '{kept.name}'; it has the same settings")
         raise unknown("method", name, known)
     found = known[name]
     assert issubclass(found, Method)

@@ -6,13 +6,12 @@ A class that derives from `Configurable` declares its settings as fields:
         strength: float = real(0.4, low=0.0, high=1.0, meaning="radius of the trust region")
 
 `MyMethod(strength=2)` and `methods.my-method.strength=2` are then refused with the same sentence. Each setting
-is a field of a pydantic model, which validates and which `mobench schema settings` prints.
+is a field of a pydantic model, which validates.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from functools import cache, cached_property
@@ -152,20 +151,11 @@ def choice(
     choices: Sequence[str],
     *,
     meaning: str,
-    aliases: Mapping[str, str] | None = None,
     implicit: bool = False,
 ) -> Any:
-    """Declare a setting that takes one of `choices`; `aliases` are former spellings of these."""
-    words, former = tuple(choices), dict(aliases or {})
-
-    def present(value: Any) -> str:
-        given = "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-        if given in former:
-            warnings.warn(f"the setting '{given}' is now called '{former[given]}'", FutureWarning, stacklevel=2)
-        return former.get(given, given)
-
-    word = BeforeValidator(present)
-    type_ = Annotated[Literal[words], word]  # type: ignore[valid-type]
+    """Declare a setting that takes one of `choices`."""
+    words = tuple(choices)
+    type_ = Annotated[Literal[words], BeforeValidator(_word)]  # type: ignore[valid-type]
     listed = ", ".join(words)
     return Setting(default, meaning, "choice", f"one of {listed}", type_, words, "|".join(words), implicit=implicit)
 
@@ -210,6 +200,10 @@ def _number(value: Any) -> Any:
     return number
 
 
+def _word(value: Any) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _none(value: Any) -> Any:
     return None if value == "none" else value
 
@@ -252,10 +246,7 @@ class Configurable:
 @cache
 def settings_model(owner: type[Configurable]) -> TypeAdapter[Any]:
     """Return the pydantic model of all settings of a class."""
-    fields = [
-        (name, setting.type, Field(default=setting.default, description=setting.meaning))
-        for name, setting in owner.settings.items()
-    ]
+    fields = [(name, setting.type, Field(default=setting.default)) for name, setting in owner.settings.items()]
     config = ConfigDict(extra="forbid")
     return TypeAdapter(validated(make_dataclass(owner.label() or owner.__name__, fields, kw_only=True), config=config))
 

@@ -196,10 +196,6 @@ class Compression(TaskProblem):
             *compiling,
         )
 
-    def recorded(self, measured: Mapping[str, float]) -> Mapping[str, float]:
-        """Return what is kept of the measured metrics; an older version keeps what it declares."""
-        return measured
-
     def prepare(self) -> None:
         from .preparation import check_data
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from mobench import Method, UserError, choice, flag, integer, real, reals
-from mobench.core.settings import Configurable, check_settings, settings_model
+from mobench.core.settings import Configurable, check_settings
 
 
 class Machine(Configurable):
@@ -100,29 +100,6 @@ def test_settings_of_several_bases_are_joined():
 
     assert set(Both.settings) == {*Machine.settings, "volume"}
     assert Both(volume=3, count=4).configuration()["volume"] == 3
-
-
-def test_the_model_of_settings_describes_them():
-    described = settings_model(Machine).json_schema()["properties"]
-    assert described["power"] == {
-        "default": 1.0,
-        "description": "how strong",
-        "exclusiveMinimum": 0.0,
-        "maximum": 2.0,
-        "title": "Power",
-        "type": "number",
-    }
-    assert described["colour"]["enum"] == ["red", "green"]
-
-
-def test_a_former_spelling_is_announced_and_becomes_the_present_one():
-    class Renamed(Configurable):
-        colour: str = choice("red", ("red", "green"), aliases={"verdant": "green"}, meaning="which")
-
-    with pytest.warns(FutureWarning, match="'verdant' is now called 'green'"):
-        assert Renamed(colour="verdant").configuration() == {"colour": "green"}
-    with pytest.raises(UserError, match="Accepted: green, red"):
-        Renamed(colour="blue")
 
 
 def test_an_implicit_setting_shows_only_where_it_is_not_at_its_default():

@@ -221,11 +221,6 @@ class TestInfeasible:
         assert step.notes["infeasible"] is True
         assert method.state_dict()["infeasible_steps"] == 1
 
-    def test_the_former_spelling_is_announced_and_means_the_same(self) -> None:
-        with pytest.warns(FutureWarning, match="'scale_tau' is now called 'no-ascent'"):
-            former = find_method("pcd")(infeasible="scale_tau")
-        assert former.configuration() == find_method("pcd")(infeasible="no-ascent").configuration()
-
     def test_four_objectives(self) -> None:
         angles = np.array([0.3, 2.5, 4.6])
         secondaries = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(3)])

@@ -22,11 +22,6 @@ def test_plain_training_follows_the_chosen_objective_and_keeps_the_id_of_the_pri
     assert find_method("plain")().configuration() == {}
 
 
-def test_the_former_name_is_explained():
-    with pytest.raises(UserError, match="the method 'single' is now called 'plain'; it has the same settings"):
-        find_method("single")
-
-
 def test_a_problem_without_proximal_maps_refuses_the_method_that_needs_them():
     with pytest.raises(
         UserError, match="the method 'proximal' takes proximal steps, and double-well@1 has no proximal"

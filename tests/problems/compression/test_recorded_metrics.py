@@ -1,13 +1,10 @@
-"""Two versions of one problem: what each records of the same training, and what is measured natively pruned."""
+"""What a run records, and what is measured natively pruned."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 import torch
 
-from mobench.core.registry import find_problem
 from mobench.core.streams import Streams
 from mobench.problems.compression import data
 from mobench.problems.compression.evaluation import Pruner, sparse_metrics
@@ -17,26 +14,12 @@ from mobench.problems.compression.volumes import CHANCE
 from tests.problems.compression.runs import few_steps, spec, trained
 
 
-def test_both_versions_train_alike_and_record_what_they_declare() -> None:
-    second = spec(training=few_steps(8))
-    first = replace(second, problem="compression@1")
-    old, new = trained(first), trained(second)
-    assert all(torch.equal(tensor, new.artifact[name]) for name, tensor in old.artifact.items())
-    for outcome, run in ((old, first), (new, second)):
-        declared = {metric.name for metric in run.build_problem().metrics()}
-        assert declared <= {*outcome.metrics, *outcome.timings}
-    assert old.metrics["accuracy@90"] == new.metrics["accuracy@90"]
-    assert "accuracy@native" in new.metrics and "accuracy@native" not in old.metrics
-    assert "latency_ms@native" in new.timings and "latency_ms@native" not in old.timings
-    assert old.metrics["parameter_sparsity"] == new.metrics["penalised_sparsity"]
-
-
-def test_the_first_version_keeps_its_bounds_and_metrics() -> None:
-    problem = find_problem("compression@1")()
-    (volume,) = problem.hypervolumes()
-    assert (volume.bounds.ideal, volume.bounds.reference) == ((-3.0, -6.0), (1.0, 1.0))
-    assert len(problem.metrics()) == 49
-    assert find_problem("compression").id == "compression@2"
+def test_a_run_records_what_the_problem_declares() -> None:
+    run = spec(training=few_steps(8))
+    outcome = trained(run)
+    declared = {metric.name for metric in run.build_problem().metrics()}
+    assert declared <= {*outcome.metrics, *outcome.timings}
+    assert "accuracy@native" in outcome.metrics and "latency_ms@native" in outcome.timings
 
 
 def test_chance_level_is_the_share_of_the_largest_class() -> None:

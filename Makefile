@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 .PHONY: demo site results test quick-test coverage faults peers lint browser slurm clean
 
 demo: $(VENV)/installed           ## install, train and prune a small network by every method of the suite, print the tables
-	$(BIN)/mobench run suite=compression
+	$(BIN)/mobench run suite=compression profile=digits device=cpu
 
 SHIPPED := leaderboard/submissions
 # What came of repeating shipped runs: `make verdicts`.

@@ -40,9 +40,9 @@ class Suite(Parts):
     title: str
     remark: str = ""
     """What to tell the user about how the profile was chosen."""
+    cpu_profile: str = ""
+    """Where the machine picked the profile for its GPU: the one that it would pick without."""
     seeds: tuple[int, ...] = (0,)
-    fallback: Suite | None = None
-    """Of a profile that the machine picked: the suite under the one to take where the data cannot be had."""
     file: str = ""
     """The path of a file of the user's own; empty for a suite that has a name."""
 
@@ -83,7 +83,6 @@ def load_suite(name: str, profile: str | None = None, device: str = "auto") -> S
     """Read a suite by its name or by the path of a YAML file, under a profile, by default one that fits `device`."""
     file, raw, whole = _read(name)
     chosen, remark = choose_profile(file.stem, whole, profile, device)
-    picked = bool(remark) and whole.auto is not None and chosen != whole.auto.cpu
     body = {key: value for key, value in raw.items() if key not in ("profiles", "default_profile", AUTO)}
     merged = overlay(body, raw.get("profiles", {}).get(chosen) or {})
     parts = validated(Profile, merged, f"{file.name}, profile {chosen}")
@@ -100,8 +99,8 @@ def load_suite(name: str, profile: str | None = None, device: str = "auto") -> S
         "published_tables": _beside(file, "published_tables", parts.published_tables, suite_files("published")),
     }
     same: dict[str, Any] = {part.name: getattr(parts, part.name) for part in fields(Parts)}
-    fallback = load_suite(name, whole.auto.cpu) if picked and whole.auto else None
-    return Suite(name=file.stem, profile=chosen, remark=remark, fallback=fallback, **{**same, **resolved})
+    cpu_profile = whole.auto.cpu if remark and whole.auto and chosen != whole.auto.cpu else ""
+    return Suite(name=file.stem, profile=chosen, remark=remark, cpu_profile=cpu_profile, **{**same, **resolved})
 
 
 def _with_common(parts: Parts) -> dict[str, Any]:

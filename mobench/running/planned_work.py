@@ -19,8 +19,8 @@ from mobench.core.registry import (
     source_file,
 )
 from mobench.core.settings import Configurable
-from mobench.core.spec import RunSpec
-from mobench.planning.data import with_data
+from mobench.core.spec import RunSpec, hash_of
+from mobench.errors import MissingDataError, UserError
 from mobench.planning.plan import Note as WhoseCode
 from mobench.planning.plan import Plan, expected_seconds, make_groups, make_plan
 from mobench.planning.problem_suite import suite_of_problem
@@ -93,8 +93,8 @@ def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]],
     plans = [make_plan(suite, request.overrides, about) for suite in suites]
     todo = partial(Store(request.root).pending, retry_failed=request.retry_failed)
     if request.prepare:
-        replan = partial(make_plan, overrides=request.overrides, note=about)
-        plans = with_data(plans, lambda plan: todo(plan.specs, on_damage=_told_later), replan, partial(_prepare, about))
+        for plan in plans:
+            _prepare_data(plan.suite, todo(plan.specs, on_damage=_told_later), about)
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     damage: list[DamagedRecordError] = []
     note("reading the results", limited=False)
@@ -111,9 +111,20 @@ def _told_later(damage: DamagedRecordError) -> None:
     """Leave it to the last look at the results to report."""
 
 
-def _prepare(note: WhoseCode, problem: Problem) -> None:
-    note(problem, "its preparation")
-    problem.prepare()
+def _prepare_data(suite: Suite, runs: Sequence[RunSpec], note: WhoseCode) -> None:
+    """Prepare each problem of the runs once; a suite whose profile the machine picked names the one without a GPU."""
+    for spec in {hash_of([spec.problem, spec.problem_settings]): spec for spec in runs}.values():
+        problem = spec.build_problem()
+        note(problem, "its preparation")
+        try:
+            problem.prepare()
+        except MissingDataError as error:
+            if not suite.cpu_profile:
+                raise
+            raise UserError(
+                f"{suite.name}, profile={suite.profile}: {error}. data.root=DIR names a folder that has the data; "
+                f"profile={suite.cpu_profile} device=cpu needs none"
+            ) from error
 
 
 def _telling(note: Note) -> WhoseCode:

@@ -14,7 +14,6 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, ClassVar, Literal, Self
 
-from mobench.cli.project_file import PER_RUN, project_defaults
 from mobench.core.plain_text import plain
 from mobench.core.settings import Configurable, Setting, text
 from mobench.errors import UserError, spelled, unknown
@@ -107,17 +106,10 @@ class Command(Configurable, ABC):
                 others[longer] = typed
             else:
                 raise unknown("key", key, [*keys, *cls.sections])
-        command = cls(**{**cls._from_project(), **values})
+        command = cls(**values)
         command.others = others
         command.line = typed_line
         return command
-
-    @classmethod
-    def _from_project(cls) -> dict[str, Any]:
-        """Return what `mobench.toml` in the working folder says of this command's keys."""
-        lasting = {key: setting for key, setting in commands()["run"].typed().items() if key not in PER_RUN}
-        keys = cls.keys()
-        return {keys[key]: value for key, value in project_defaults(cls.typed(), lasting).items()}
 
     @classmethod
     def typed(cls) -> dict[str, Setting]:

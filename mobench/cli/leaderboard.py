@@ -1,4 +1,4 @@
-"""`mobench leaderboard build` and `serve`: stored results as a static site, and that site on this machine."""
+"""`mobench leaderboard build`: stored results as a static site."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 from pathlib import Path
 
 from mobench.cli.command import PLUGINS, RESULTS, Command
-from mobench.core.settings import integer, text
+from mobench.core.settings import text
 from mobench.errors import UserError
 
 
@@ -60,19 +60,5 @@ class Build(Command):
             build_site(options, render=render, measure=measure)
         index = Path(self.out) / "index.html"
         print(f"{index} is built. Open {index.resolve().as_uri()}")
-        print(f"or run `mobench leaderboard serve out={self.out}`.")
+        print(f"or run `python -m http.server -d {self.out}`.")
         return 0
-
-
-class Serve(Command):
-    """Show a site on this machine."""
-
-    name = "leaderboard serve"
-
-    out: str = text("site", meaning="the site", shown="DIR")
-    port: int = integer(8000, low=0, high=65535, meaning="where to listen on this machine; 0: any free port")
-
-    def execute(self) -> int:
-        from mobench.leaderboard.site.server import serve
-
-        return int(serve(Path(self.out), self.port))

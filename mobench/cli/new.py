@@ -22,13 +22,13 @@ NEXT = {
         "mobench check methods={name} plugins={path}",
         "mobench run suite=plane plugins={path} methods=+{name}",
         "mobench leaderboard build plugins={path}",
-        "mobench leaderboard serve",
+        "python -m http.server -d site",
     ),
     "problem": (
         "mobench check problems={name} plugins={path}",
         "mobench run problem={name} plugins={path} methods=pcd,mgda,ws",
         "mobench leaderboard build plugins={path}",
-        "mobench leaderboard serve",
+        "python -m http.server -d site",
     ),
     "suite": ("mobench run suite={path} --dry-run", "mobench run suite={path}", "mobench report suite={path}"),
 }

@@ -277,14 +277,6 @@ def test_the_shipped_schema_is_the_generated_one_and_every_suite_names_it(tmp_pa
         assert file.read_text(encoding="utf-8").startswith(f"# yaml-language-server: $schema={shipped.name}\n")
 
 
-def test_the_schema_of_settings_covers_methods_problems_training_and_plugins(folder):
-    found = json.loads(mobench("schema", "settings", "plugins=thrower.py", cwd=folder))
-    assert found["methods"]["pcd"]["properties"]["tau"]["anyOf"][0]["maximum"] == 1.0
-    assert found["problems"]["double-well@1"]["properties"]["k"]["minimum"] == 2
-    assert found["training"]["properties"]["lr"]["type"] == "number"
-    assert "thrower" in found["methods"]
-
-
 def test_every_shipped_suite_passes_the_check_under_every_profile():
     for name in suite_files():
         for profile in profiles_of(name):

@@ -160,7 +160,7 @@ def test_mistakes_name_what_is_accepted(command, line, words):
     assert all(word in str(caught.value) for word in words), caught.value
 
 
-@pytest.mark.parametrize("line", [["show"], ["export"], ["list"], ["schema"]])
+@pytest.mark.parametrize("line", [["show"], ["export"], ["list"]])
 def test_what_a_command_needs_is_named(line, capsys):
     assert main(line) == 2
     assert "is missing: " in capsys.readouterr().err

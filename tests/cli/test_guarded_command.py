@@ -16,7 +16,6 @@ from mobench.core import registry
 SLEEP = "987654"
 COMMANDS = {
     "list": ["methods"],
-    "schema": ["settings"],
     "results": [],
     "report": ["suite=plane"],
     "compare": ["pcd", "mgda"],

@@ -1,22 +1,15 @@
-"""What the site says: failures, ranks, downloads, pages, sizes; and the commands that build and serve it."""
+"""What the site says: failures, ranks, downloads, pages, sizes; and the command that builds it."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
-import shutil
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser
 
 from mobench.cli import main
 from mobench.leaderboard.site.contender_links import contender_links
@@ -32,7 +25,7 @@ from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
 from mobench.store.stored_runs import StoredRuns
 from tests.leaderboard.browser import browser
-from tests.leaderboard.conftest import HOSTILE_METHOD, SUBMITTER, RealSite, mobench
+from tests.leaderboard.conftest import HOSTILE_METHOD, SUBMITTER, RealSite
 
 __all__ = ["browser"]
 
@@ -221,80 +214,3 @@ def test_mistakes_are_named_and_leave_the_place_alone(
         assert complaint in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
     assert (other / "file").read_text() == "mine"
-
-
-def _check_pictures(browser: Browser, address: str, folder: Path) -> None:
-    """A plot that is opened by itself looks like the same file without a policy."""
-    name = min(str(path.relative_to(folder)) for path in folder.glob("plots/*/*.svg"))
-    shown = []
-    for place in (address + name, (folder / name).as_uri()):
-        context = browser.new_context(viewport={"width": 800, "height": 600})
-        page = context.new_page()
-        page.goto(place)
-        shown.append(page.screenshot())
-        context.close()
-    assert shown[0] == shown[1]
-
-
-def test_serve_sends_pages_with_a_policy_and_nothing_beside_the_site(
-    site: RealSite, tmp_path: Path, browser: Browser
-) -> None:
-    (tmp_path / "secret.txt").write_text("secret")
-    copy = tmp_path / "site"
-    shutil.copytree(site.folder, copy)
-    command = [sys.executable, "-m", "mobench", "leaderboard", "serve", f"out={copy}", "port=0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            address = process.stdout.readline().split()[0]
-            assert address.startswith("http://127.0.0.1:")
-            with urllib.request.urlopen(address, timeout=30) as answer:
-                assert answer.headers["Content-Security-Policy"].startswith(POLICY)
-                assert answer.headers["X-Content-Type-Options"] == "nosniff"
-                assert b'id="ranking-heading"' in answer.read()
-            with urllib.request.urlopen(f"{address}assets/site.js", timeout=30) as answer:
-                assert answer.headers["Content-Type"].startswith("text/javascript")
-            (copy / "leak.txt").symlink_to(tmp_path / "secret.txt")
-            (copy / "leaks").symlink_to(tmp_path)
-            gone = ("../secret.txt", "%2e%2e/secret.txt", "data/", "leak.txt", "leaks/secret.txt", "a" * 9000)
-            for path, code in (
-                *((path, 404) for path in gone),
-                ("a%00b", 400),
-                ("%00", 400),
-                ("index.html%00.svg", 400),
-            ):
-                with pytest.raises(urllib.error.HTTPError) as refused:
-                    urllib.request.urlopen(address + path, timeout=30)
-                assert refused.value.code == code
-            port = address.rstrip("/").rpartition(":")[2]
-            for host, code in (
-                (f"localhost:{port}", 200),
-                ("evil.example", 421),
-                (f"evil.example:{port}", 421),
-                ("", 421),
-            ):
-                connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
-                connection.request("GET", "/index.html", headers={"Host": host})
-                assert connection.getresponse().status == code, host
-                connection.close()
-            _check_pictures(browser, address, copy)
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
-
-
-def test_serve_refuses_what_is_no_site(tmp_path: Path) -> None:
-    done = mobench("leaderboard", "serve", f"out={tmp_path}", cwd=tmp_path, code=2)
-    assert "holds no site" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_a_packed_suite_is_on_the_site_like_others(site: RealSite) -> None:
-    store = Store(site.results)
-    runs = {manifest.suite: manifest.runs for manifest in store.manifests()}
-    assert runs["escape"] and not any(store.path(id_).exists() for id_ in runs["escape"])
-    assert all(store.path(id_).exists() for id_ in runs["plane"])
-    table = pd.read_parquet(site.folder / "data" / "results.parquet")
-    assert set(table.loc[table["suite"] == "escape", "id"]) == set(runs["escape"])
-    page = (site.folder / "suites" / "escape.quick.html").read_text(encoding="utf-8")
-    assert f"{len(runs['escape'])} of {len(runs['escape'])} planned runs are stored" in page
-    assert (site.folder / "plots" / "escape.quick" / "gradient-norm.svg").is_file()  # drawn from curves, not the index

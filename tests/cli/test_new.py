@@ -1,4 +1,4 @@
-"""`mobench new`, `mobench.toml`, `run problem=` and suites of installed packages, as a user meets them."""
+"""`mobench new`, `run problem=` and suites of installed packages, as a user meets them."""
 
 import os
 import subprocess
@@ -45,38 +45,6 @@ def test_nothing_is_overwritten(home, capsys):
     assert "test_mine.py exists already" in refused(capsys, "new", "method", "mine")
     assert [path.name for path in home.iterdir()] == ["test_mine.py"]
     assert (home / "test_mine.py").read_text() == "mine"
-
-
-def test_the_project_file_gives_defaults_and_the_line_wins(home, capsys):
-    assert main(["new", "problem", "bowls"]) == 0
-    (home / "mobench.toml").write_text('plugins = ["bowls.py"]\nresults = "kept"\njobs = 0\n')
-    assert main(["run", "problem=bowls", "methods=mgda", "seeds=1", "training.steps=3", "--quiet"]) == 0
-    assert (home / "kept").is_dir()
-    capsys.readouterr()
-    assert (
-        main(["run", "problem=bowls", "methods=mgda", "seeds=1", "training.steps=3", "results=other", "--quiet"]) == 0
-    )
-    assert (home / "other").is_dir()
-    capsys.readouterr()
-    assert main(["results"]) == 0
-    assert "bowls" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("resuls = 'x'", ["mobench.toml", "'resuls'", "Did you mean 'results'?"]),
-        ("jobs = -1", ["mobench.toml: jobs=-1", "whole number from 0"]),
-        ("suite = 'plane'", ["mobench.toml", "'suite'"]),
-        ("jobs = !", ["mobench.toml cannot be read", "line 1"]),
-        ("[data]\nrot = 'x'", ["'data.rot'", "'data.root'"]),
-        ("plugins = [3]", ["mobench.toml: plugins=[3]"]),
-    ],
-)
-def test_mistakes_in_the_project_file(home, capsys, text, words):
-    (home / "mobench.toml").write_text(text)
-    message = refused(capsys, "list", "suites")
-    assert all(word in message for word in words), message
 
 
 @pytest.mark.parametrize(

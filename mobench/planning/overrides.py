@@ -34,6 +34,19 @@ def section(overrides: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key.removeprefix(prefix): value for key, value in overrides.items() if key.startswith(prefix)}
 
 
+def with_one_length(change: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Return training settings to be laid over less specific ones: a number of steps replaces one of epochs there.
+
+    Both at one level are refused, since a run has one length.
+    """
+    if change.get("steps") and change.get("epochs"):
+        raise UserError(
+            f"training.steps={change['steps']} and training.epochs={change['epochs']} stand side by side, "
+            "and a run has one length: leave one of them out"
+        )
+    return {**change, "epochs": 0} if change.get("steps") and base.get("epochs") else dict(change)
+
+
 def overlay(base: Any, change: Any) -> Any:
     """Return `base` with `change` laid over it: mappings merge, everything else is replaced."""
     if isinstance(base, Mapping) and isinstance(change, Mapping):

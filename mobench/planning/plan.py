@@ -17,10 +17,10 @@ from mobench.core.settings import Configurable
 from mobench.core.spec import OF_TRAINING, RunSpec, hash_of
 from mobench.errors import UserError, misshaped, unknown
 from mobench.planning.experiment import Experiment, difference
-from mobench.planning.overrides import read_value, section
+from mobench.planning.overrides import read_value, section, with_one_length
 from mobench.planning.suite import Suite, load_suites, parse_seeds
 from mobench.planning.suite_parts import EVERYWHERE
-from mobench.planning.variants import overridden
+from mobench.planning.variants import LENGTHS, overridden, without_other_length
 from mobench.training.optimizer import ELEMENT_BY_ELEMENT, Training
 
 Owner = TypeVar("Owner", bound=Configurable)
@@ -71,7 +71,8 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any], note: Note = lambda ow
     methods = [entry for name, given in suite.methods.items() for entry in expand_entry(find_method(name), given)]
     specs = []
     for (problem, changed), (method, own) in itertools.product(problems, methods):
-        training = Training(**{**suite.training, **changed})
+        training = Training(**{**suite.training, **with_one_length(changed, suite.training)})
+        own = with_one_length(own, training.configuration())
         refuse_shared_tensor(problem, Training(**{**training.configuration(), **own}))
         if method.takes_proximal_steps and not problem.takes_proximal_steps():
             raise UserError(
@@ -117,14 +118,14 @@ def refuse_shared_tensor(problem: Problem, training: Training) -> None:
 def override_suite(suite: Suite, overrides: Mapping[str, Any]) -> Suite:
     """Return the suite with the command line's overrides applied."""
     overrides = {**overrides, **_for_all_problems(suite, overrides)}
-    training = section(overrides, "training").items()
+    typed = section(overrides, "training").items()
+    training = {key: read_value(f"training.{key}", Training.settings.get(key), value) for key, value in typed}
     changed = {
         "problems": _change("problems", suite.problems, overrides, find_problem, lambda problem: problem.id),
         "methods": _change(
             "methods", suite.methods, overrides, find_method, lambda method: method.name, suite.every_method
         ),
-        "training": suite.training
-        | {key: read_value(f"training.{key}", Training.settings.get(key), value) for key, value in training},
+        "training": suite.training | with_one_length(training, suite.training),
         "seeds": parse_seeds(overrides["seeds"], suite.seeds) if "seeds" in overrides else suite.seeds,
         "time_limit": overrides.get("time_limit", suite.time_limit),
     }
@@ -182,7 +183,10 @@ def _change(
         declared = (Training if own else owner).settings.get(setting)
         read = read_value(f"{part}.{key}", declared, value)
         setting = f"{OF_TRAINING}{setting}" if own else setting
-        result[id_(owner)] = overridden(result[id_(owner)], setting, read, owner.settings)
+        before = result[id_(owner)]
+        if not any(f"{part}.{name}.{length}" in overrides for length in LENGTHS if length != setting):
+            before = [without_other_length(variant, setting) for variant in before]
+        result[id_(owner)] = overridden(before, setting, read, owner.settings)
     return result
 
 
@@ -203,7 +207,7 @@ def expand_entry(owner: type[Owner], entry: Any) -> list[tuple[Owner, dict[str, 
         for point in itertools.product(*axes):
             own = {key: value for key, value in point if not key.startswith(OF_TRAINING)}
             training = {key.removeprefix(OF_TRAINING): value for key, value in point if key.startswith(OF_TRAINING)}
-            built.append((owner(**own), _canonical(training)))
+            built.append((owner(**own), _canonical(with_one_length(training, {}))))
     return built
 
 

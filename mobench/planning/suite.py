@@ -8,8 +8,8 @@ A suite whose default profile is `auto` says what to pick, and what to tell the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 from importlib.metadata import EntryPoint, entry_points
@@ -23,8 +23,9 @@ from pydantic.dataclasses import dataclass
 
 from mobench.core.cuda import cuda_is_available
 from mobench.errors import UserError, misshaped, nearest, unknown
-from mobench.planning.overrides import overlay
+from mobench.planning.overrides import overlay, with_one_length
 from mobench.planning.suite_parts import AUTO, SEEDS, STANDARD, STRICT, Parts, Profile, SuiteFile
+from mobench.planning.variants import without_other_length
 from mobench.planning.yaml_text import read_mapping
 
 SUFFIXES = (".yaml", ".yml")
@@ -84,8 +85,16 @@ def load_suite(name: str, profile: str | None = None, device: str = "auto") -> S
     file, raw, whole = _read(name)
     chosen, remark = choose_profile(file.stem, whole, profile, device)
     body = {key: value for key, value in raw.items() if key not in ("profiles", "default_profile", AUTO)}
-    merged = overlay(body, raw.get("profiles", {}).get(chosen) or {})
+    own = raw.get("profiles", {}).get(chosen) or {}
+    merged = overlay(body, own)
     parts = validated(Profile, merged, f"{file.name}, profile {chosen}")
+    if parts.training:
+        common = body.get("training") or {}
+        try:
+            lengths = [with_one_length(common, {}), with_one_length(own.get("training") or {}, common)]
+        except UserError as error:
+            raise UserError(f"{file.name}, profile {chosen}: {error}") from None
+        parts = replace(parts, training={**lengths[0], **lengths[1]})
     if parts.include and set(merged) - {"title", "about", "include"}:
         raise UserError(f"{file.name}: a suite that includes others has a title, about and profiles, and nothing else")
     if not parts.include and not parts.problems:
@@ -108,7 +117,13 @@ def _with_common(parts: Parts) -> dict[str, Any]:
     if not parts.every_method:
         return dict(parts.methods)
     listed = {name: entry if isinstance(entry, list) else [entry] for name, entry in parts.methods.items()}
-    return {name: [{**parts.every_method, **variant} for variant in entry] for name, entry in listed.items()}
+    return {name: [_with_own(parts.every_method, variant) for variant in entry] for name, entry in listed.items()}
+
+
+def _with_own(common: Mapping[str, Any], variant: Mapping[str, Any]) -> dict[str, Any]:
+    for key in variant:
+        common = without_other_length(common, key)
+    return {**common, **variant}
 
 
 def choose_profile(name: str, suite: SuiteFile, asked: str | None, device: str = "auto") -> tuple[str, str]:

@@ -15,8 +15,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mobench.core.settings import Setting
+from mobench.core.spec import OF_TRAINING
 
 Variant = dict[str, Any]
+
+LENGTHS = (f"{OF_TRAINING}steps", f"{OF_TRAINING}epochs")
+"""The two settings that say how long a run is, as an entry of a suite spells them."""
+
+
+def without_other_length(variant: Mapping[str, Any], setting: str) -> dict[str, Any]:
+    """Return a variant without its own length of a run where `setting`, which is to be laid over it, is the other."""
+    return {key: value for key, value in variant.items() if setting not in LENGTHS or key not in LENGTHS}
 
 
 def overridden(

@@ -56,6 +56,44 @@ def test_the_product_of_problems_methods_sweeps_and_seeds(suite):
     }
 
 
+def lengths(made, method="mgda"):
+    found = [spec.run_training for spec in made.specs if spec.method == f"{method}@1"]
+    return {(training["steps"], training["epochs"]) for training in found}
+
+
+def test_of_two_lengths_of_a_run_the_more_specific_one_counts(tmp_path):
+    file = tmp_path / "long.yaml"
+    own = "every_method: {training.epochs: 4}\nmethods: {mgda: {}, ws: {training.steps: 6}}"
+    text = SUITE.replace("steps: 5", "epochs: 3").replace("seeds: 1,", "seeds: 1, training: {steps: 8},")
+    file.write_text(text)
+    assert lengths(plan(str(file))) == {(1000, 3)}
+    assert lengths(plan(str(file), "quick")) == lengths(plan(str(file), None, "training.steps=8")) == {(8, 0)}
+    assert lengths(plan(str(file), "quick", "training.epochs=2")) == {(8, 2)}
+    once = plan(str(file), None, "methods.mgda.training.steps=9")
+    assert lengths(once) == {(9, 0)} and lengths(once, "ws") == {(1000, 3)}
+    file.write_text(f"problems: {{double-well@1: {{}}}}\n{own}\ntraining: {{optimizer: sgd, steps: 5}}")
+    assert lengths(plan(str(file))) == {(5, 4)} and lengths(plan(str(file)), "ws") == {(6, 0)}
+    assert lengths(plan(str(file), None, "methods.mgda.training.steps=7")) == {(7, 0)}
+
+
+@pytest.mark.parametrize("place", ["suite", "profile", "entry", "line", "line for a method"])
+def test_two_lengths_side_by_side_are_refused(tmp_path, place):
+    both = "training: {steps: 300, epochs: 3}"
+    changed = {
+        "suite": ("training: {optimizer: sgd, lr: 0.05, steps: 5}", both),
+        "profile": ("quick: {seeds: 1,", f"quick: {{seeds: 1, {both},"),
+        "entry": ("mgda: {}", "mgda: {training.steps: 300, training.epochs: 3}"),
+    }.get(place, ("", ""))
+    line = {
+        "line": ["training.steps=300", "training.epochs=3"],
+        "line for a method": ["methods.mgda.training.steps=300", "methods.mgda.training.epochs=3"],
+    }.get(place, [])
+    file = tmp_path / "both.yaml"
+    file.write_text(SUITE.replace(*changed))
+    with pytest.raises(UserError, match=r"training\.steps=300 and training\.epochs=3 stand side by side"):
+        plan(str(file), "quick", *line)
+
+
 def test_a_profile_is_laid_over_the_suite(suite):
     made = plan(suite, "quick")
     assert made.suite.profile == "quick"

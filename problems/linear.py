@@ -8,21 +8,31 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from mobench.core.about import Formula
 from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 from mobench.core.problem import Constants, VectorProblem
 from mobench.core.registry import register
-from mobench.core.settings import integer, real, reals
+from mobench.core.settings import integer, one_each, real, reals
 from mobench.core.streams import Streams
+from mobench.errors import UserError
 from mobench.problems import PAPER
 from mobench.solvers.stationarity import hull_margin
 
 FLAT = 180.0
 """Degrees between opposite directions."""
+
+PRIMARY_PROGRESS = Metric(
+    "primary_progress",
+    "progress of the primary",
+    meaning="what the run took off the primary objective; after one step of size 1 the product g_1·d",
+)
+DISPLACEMENT = Metric("displacement", "way from the start", range=NON_NEGATIVE, meaning="‖θ − θ_0‖; ‖d‖ after one step")
 
 
 class Linear(VectorProblem):
@@ -50,14 +60,13 @@ class Linear(VectorProblem):
         return constants["gradients"]
 
     def metrics(self) -> tuple[Metric, ...]:
-        progress = "what the run took off the primary objective; after one step of size 1 the product g_1·d"
         smallest = "smallest of what the run took off each secondary, in units of ‖g_j‖²: g_j·d / ‖g_j‖² after one step"
         bound = "largest angle up to which secondaries are known to be feasible from angles alone: π − arccos(1/(K−2))"
         return (
             *super().metrics(),
-            Metric("primary_progress", "progress of the primary", meaning=progress),
+            PRIMARY_PROGRESS,
             Metric("smallest_progress", "smallest progress of a secondary", meaning=smallest),
-            Metric("displacement", "way from the start", range=NON_NEGATIVE, meaning="‖θ − θ_0‖; ‖d‖ after one step"),
+            DISPLACEMENT,
             Metric("farkas_margin", "Farkas margin", range=SHARE, meaning="hull margin of the secondaries"),
             Metric("largest_angle", "largest angle", "°", None, (0.0, FLAT), "largest angle between two secondaries"),
             Metric("angle_bound", "angle bound", "°", None, (0.0, FLAT), bound),
@@ -133,3 +142,80 @@ class RandomLinear(Linear):
     def constants(self, streams: Streams) -> Constants:
         normal = streams.numpy("problem").standard_normal((self.k, self.dimension))
         return {"gradients": torch.from_numpy(normal / np.linalg.norm(normal, axis=-1, keepdims=True))}
+
+
+@register
+class GivenGradients(Linear):
+    """Linear objectives whose gradients have given lengths and enclose given angles with each other.
+
+    One step of gradient descent from the origin with step size 1 shows the direction that a method chooses for these
+    gradients: θ = −d. Measured are the coefficients w of d = Σ_i w_i g_i, the shortest where there are many. Lengths
+    may be zero, and gradients may be opposite or dependent.
+
+        L_i(θ) = g_i·θ,   g_i·g_j = ℓ_i ℓ_j cos a_ij,   ℓ the `lengths`, a_12, a_13, …, a_23, … the `angles`.
+    """
+
+    id = "given-gradients@1"
+    title = "Gradients of given lengths and angles"
+    formulas = Linear.formulas
+    reference = Linear.reference
+
+    lengths: float | tuple[float, ...] = reals(1.0, low=0.0, meaning="length of each gradient, a list for K > 2")
+    angles: float | tuple[float, ...] = reals(
+        120.0, low=0.0, high=FLAT, meaning="degrees between each two gradients: of 1 and 2, 1 and 3, …, 2 and 3, …"
+    )
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(**values)
+        k = self.secondaries() + 1
+        one_each("given-gradients.angles", self.angles, k * (k - 1) // 2, "pairs of gradients")
+        if np.linalg.eigvalsh(self._cosines()).min() < -1e-9:
+            raise UserError(
+                f"given-gradients.angles={self.angles} is not accepted: no {k} directions enclose these angles"
+            )
+
+    def secondaries(self) -> int:
+        return len(self.lengths) - 1 if isinstance(self.lengths, tuple) else 1
+
+    def _cosines(self) -> npt.NDArray[np.float64]:
+        k = self.secondaries() + 1
+        cosines = np.eye(k)
+        angles = one_each("given-gradients.angles", self.angles, k * (k - 1) // 2, "pairs of gradients")
+        for (i, j), angle in zip(combinations(range(k), 2), angles, strict=True):
+            cosines[i, j] = cosines[j, i] = math.cos(math.radians(angle))
+        return cosines
+
+    def constants(self, streams: Streams) -> Constants:
+        """Place one direction after the other, each in one more dimension: a Cholesky factor, which may be singular."""
+        cosines = self._cosines()
+        directions = np.zeros_like(cosines)
+        for i, row in enumerate(cosines):
+            for j in range(i):
+                if directions[j, j] > 0.0:
+                    directions[i, j] = (row[j] - directions[i, :j] @ directions[j, :j]) / directions[j, j]
+            rest = 1.0 - directions[i, :i] @ directions[i, :i]
+            directions[i, i] = math.sqrt(rest) if rest > 1e-12 else 0.0
+        lengths = one_each("given-gradients.lengths", self.lengths, len(cosines), "gradients")
+        return {"gradients": torch.from_numpy(directions * np.array(lengths)[:, None])}
+
+    def metrics(self) -> tuple[Metric, ...]:
+        coefficient = "w of '{}' in d = Σ_i w_i g_i, d the way back to the start"
+        return (
+            *super(Linear, self).metrics(),
+            PRIMARY_PROGRESS,
+            DISPLACEMENT,
+            *(
+                Metric(f"coefficient/{name}", f"coefficient of {name}", meaning=coefficient.format(name))
+                for name in self.objectives()
+            ),
+        )
+
+    def measure(self, theta: torch.Tensor, constants: Constants) -> dict[str, float]:
+        gradients = constants["gradients"].numpy()
+        coefficients, *_ = np.linalg.lstsq(gradients.T, -theta.numpy(), rcond=None)
+        names = (f"coefficient/{name}" for name in self.objectives())
+        return {
+            "primary_progress": float(-gradients[0] @ theta.numpy()),
+            "displacement": float(theta.norm()),
+            **dict(zip(names, coefficients.tolist(), strict=True)),
+        }

@@ -10,7 +10,17 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-NAMES = ("findings", "statistics", "metrics", "protocol", "performance", "leaderboard", "submissions")
+NAMES = (
+    "findings",
+    "paper",
+    "escape",
+    "statistics",
+    "metrics",
+    "protocol",
+    "performance",
+    "leaderboard",
+    "submissions",
+)
 PAGES = {f"{name}.md": f"{name}.html" for name in NAMES}
 """Documents that are pages of the site; a link to another document is shown as its text."""
 

@@ -133,7 +133,8 @@ MethodName = Annotated[
     ),
 ]
 SuiteName = Annotated[str, _form(r"(?=.{1,64}\Z)[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*", "the name of a suite or profile")]
-SettingName = Annotated[str, _form("[A-Za-z_][A-Za-z0-9_]{0,63}", "a setting's name")]
+_PART = "[A-Za-z_][A-Za-z0-9_]{0,63}"
+SettingName = Annotated[str, _form(_PART, "a setting's name")]
 DiagnosticName = Annotated[str, _form(_NAME, "a diagnostic's name")]
 MetricName = Annotated[
     str,
@@ -145,7 +146,9 @@ Time = Annotated[str, _form(_TIME, "a time in UTC like 2026-01-31T12:00:00Z")]
 Number = Annotated[float, Field(ge=-limits.LARGEST, le=limits.LARGEST)]
 HardwareValue = Annotated[Any, AfterValidator(lambda value: _check_scalar(value, 200))]
 Setting = Annotated[Any, AfterValidator(_check_setting)]
-Settings = Annotated[Mapping[SettingName, Setting], few()]
+TunedName = Annotated[str, _form(rf"{_PART}|training\.{_PART}(\.{_PART})?", "a setting's name")]
+"""The name of a setting, or of one of the training's that a method or problem has for itself."""
+Settings = Annotated[Mapping[TunedName, Setting], few()]
 Sweep = Annotated[
     tuple[Settings, ...],
     Field(strict=False, min_length=1, max_length=limits.SWEEP),  # not strict: a list after `few` has seen it

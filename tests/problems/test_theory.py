@@ -7,7 +7,9 @@ import pytest
 from mobench.core.registry import find_problem
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
+from mobench.errors import UserError
 from mobench.planning.plan import make_groups, make_plans
+from mobench.planning.suite import load_suite
 from mobench.running.environment import environment
 from mobench.scoring.suite_results import SuiteResults
 from mobench.store.record import RunRecord
@@ -29,8 +31,9 @@ def results(suite, **overrides):
 
 
 def test_every_claim_of_the_theory_is_looked_at_and_holds():
-    claims = [claim for part in results("theory", seeds=1) for claim in part.claims]
-    assert len(claims) == 24
+    synthetic = [name for name in load_suite("theory").include if name != "theory-adam"]
+    claims = [claim for name in synthetic for part in results(name, seeds=1) for claim in part.claims]
+    assert len(claims) == 44
     assert [claim.claim for claim in claims if not claim.holds] == []
     assert all(claim.source for claim in claims)
 
@@ -43,6 +46,14 @@ def test_a_direction_without_the_constraints_breaks_the_claims_about_them():
     assert verdicts["opposite gradients: MGDA stands still"] is None
 
 
+def test_the_guarantee_is_of_the_direction_and_adam_takes_another_step():
+    changed = {"methods": ["pcd"], "methods.pcd.tau": 0.01, "problems.step-progress.penalty": "l1-nuclear"}
+    (found,) = results("theory-adam", seeds=1, **changed, **{"training.epochs": 2})
+    descent, adam = found.claims
+    assert descent.holds and descent.cases == 1
+    assert adam.holds is False and 0.5 < adam.measured[0] < 1.0
+
+
 def test_one_claim_of_the_paper_about_escape_does_not_hold():
     (found,) = results("escape", methods=["pcgrad", "mgda"], **{"problems.double-well.spread": 0.0})
     verdicts = {claim.claim: claim for claim in found.claims}
@@ -50,6 +61,30 @@ def test_one_claim_of_the_paper_about_escape_does_not_hold():
     assert crosses.holds is False and 0 < crosses.violated <= 5, "only at K = 3, and there only some seeds"
     others = [claim for name, claim in verdicts.items() if claim is not crosses and claim.cases]
     assert len(others) == 4 and all(claim.holds for claim in others)
+
+
+@pytest.mark.parametrize(
+    "angles", [(120.0, 110.0, 80.0), (90.0, 90.0, 180.0), (120.0, 120.0, 120.0), (0.0, 60.0, 60.0)]
+)
+def test_given_gradients_have_the_lengths_and_angles_that_are_asked_for(angles):
+    lengths = (2.0, 0.5, 3.0)
+    rows = find_problem("given-gradients")(lengths=lengths, angles=angles).constants(Streams(0))["gradients"].numpy()
+    cosines = [math.cos(math.radians(angle)) for angle in angles]
+    for (i, j), cosine in zip(((0, 1), (0, 2), (1, 2)), cosines, strict=True):
+        assert rows[i] @ rows[j] == pytest.approx(lengths[i] * lengths[j] * cosine, abs=1e-12)
+    assert [float(row @ row) for row in rows] == pytest.approx([4.0, 0.25, 9.0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"lengths": (1.0, 1.0, 1.0), "angles": (150.0, 150.0, 150.0)}, "no 3 directions enclose these angles"),
+        ({"lengths": (1.0, 1.0, 1.0), "angles": (90.0, 90.0)}, "3 pairs of gradients"),
+    ],
+)
+def test_angles_that_no_gradients_enclose_are_refused(settings, reason):
+    with pytest.raises(UserError, match=reason):
+        find_problem("given-gradients")(**settings)
 
 
 @pytest.mark.parametrize("angle", [0.0, 60.0, 100.0, 180.0])

@@ -3,10 +3,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from mobench.core.registry import methods
 from mobench.scoring.results_table import results_table
 from mobench.store.folder import Store
 from mobench.submissions import encode_bundle, findings, limits, parse_bundle
+from mobench.submissions.accepted import Settings
 from mobench.submissions.collecting import thinned
 from tests.commands import run_here
 from tests.submissions.tampering import opened, sealed
@@ -115,3 +118,8 @@ def test_limits_are_stated_in_the_documents():
         "1e150",
     ):
         assert stated in text, stated
+
+
+def test_a_method_may_have_settings_of_the_training_for_itself():
+    settings = {"tau": 0.1, "training.lr": 0.05, "training.optimizer.momentum": 0.9}
+    assert TypeAdapter(Settings).validate_python(settings) == settings

@@ -106,6 +106,7 @@ SPECS = {
     "a newline in a setting": (change(["method_settings", "note"], "a\nb"), "control"),
     "a nested setting": (change(["method_settings", "note"], {"a": 1}), "note is an object"),
     "a setting's name with markup": (change(["method_settings", "<b>"], 1.0), "setting's name"),
+    "a setting of the problem as the method's": (change(["method_settings", "problem.k"], 2), "setting's name"),
     "another format": (change(["format"], 2), "format"),
 }
 HEADERS = {

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Matrix, Method, Step, Vector
+from mobench.core.bargaining import Bargaining, unsolved_setting
+from mobench.core.method import Matrix, Step, Vector
 from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import choice, integer, real
@@ -20,7 +21,7 @@ LEAST_POWER = 1e-3
 
 
 @register
-class AuxiNash(Method):
+class AuxiNash(Bargaining):
     """The asymmetric Nash bargaining solution between the objectives.
 
     Each objective is a party that bargains over the direction. The Nash solution maximises the weighted
@@ -45,10 +46,11 @@ class AuxiNash(Method):
     step size. The step is p_i ← p_i exp(−power_lr h_i), divided by the sum, so that p stays on the
     simplex, with no entry below 1e-3. Without a held-out batch `learned` is refused.
 
-    Where 0 is in the gradients' convex hull no bounded solution exists. The step is then zero, and
-    the run's diagnostics count it as `unsolved`. A zero gradient has nothing to bargain for: its
-    weight is zero and the others share its power in proportion to their own. Nothing is learned at
-    such steps.
+    Where 0 is in the gradients' convex hull no bounded solution exists, and the run's diagnostics
+    count the step as `unsolved`. It is then zero by default, as no direction serves every party; with
+    `unsolved=previous` it has the weights of the last solution, ones before the first, as in the
+    authors' code. A zero gradient has nothing to bargain for: its weight is zero and the others share
+    its power in proportion to their own. Nothing is learned at such steps.
 
     Scale: ‖d‖² = αᵀGα = Σ_i p_i = 1 whatever the gradients' lengths, then clipped to `max_norm`.
     With one objective d = g_1 / ‖g_1‖.
@@ -92,13 +94,15 @@ class AuxiNash(Method):
     power_lr: float = real(0.1, low=0.0, implicit=True, meaning="step size of learned powers")
     power_every: int = integer(10, low=1, implicit=True, meaning="steps from one update of learned powers to the next")
 
+    unsolved: str = unsolved_setting()
+
     diagnostics = (
         Metric(
             "unsolved",
             "steps without a bargain",
             better="min",
             range=SHARE,
-            meaning="whether no bounded solution exists, so that the step is zero",
+            meaning="whether no bounded solution exists, see the setting `unsolved`",
         ),
         Metric(
             "power", "the primary's power", range=SHARE, meaning="the primary's bargaining power, where it is learned"
@@ -126,9 +130,7 @@ class AuxiNash(Method):
             step.note(power=float(self.shares[0]))
             if step.iteration % self.power_every == 0 and bargain.solved and bargain.alpha.min() > 0.0:
                 self.shares = self._learn(step, self.shares, bargain.alpha)
-        if not bargain.solved:
-            return np.zeros(step.k)
-        alpha = bargain.alpha
+        alpha = self.settled(bargain.alpha, solved=bargain.solved)
         length = math.sqrt(max(0.0, float(alpha @ gram @ alpha)))
         return alpha * (self.max_norm / length) if length > self.max_norm else alpha
 

@@ -36,6 +36,8 @@ class EPO(Preferring):
     calls relaxed. Both programs agree with LibMOON's copy of that code. Where the first has no solution the demand on
     the largest product alone is kept; such steps are counted as `relaxed`. Of several solutions the shortest is taken.
 
+    The default `tolerance` of 1e-3 is ten times the authors' 1e-4.
+
     Scale: α sums to one. With one objective d = g_1.
     """
 

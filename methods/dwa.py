@@ -43,6 +43,7 @@ class DWA(Method):
         "https://arxiv.org/abs/1803.10704",
     )  # fmt: skip
     look = Look("#7C4F37", "#8E6048", "<")
+    verified = "TorchJD 0.18 to 1e-15"
     lacks: ClassVar = {
         "scale-invariant direction": "the ratios of losses are, but the weights are put on the losses as they are",
         "no objective ascends": "the weights know the losses, not where the gradients point",

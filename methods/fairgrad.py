@@ -54,6 +54,7 @@ class FairGrad(Bargaining):
         "https://arxiv.org/abs/2402.15638",
     )  # fmt: skip
     look = Look("#1B93D4", "#44A5E6", "s")
+    verified = "TorchJD 0.18 to 1e-9"
     lacks: ClassVar = {
         "scale-invariant direction": "only α = 1 is: otherwise short gradients get more, or less, than their share",
         "length follows the gradients": "the length is of degree (1−α)/(1+α) in the gradients",

@@ -56,6 +56,7 @@ class GradDrop(Method):
         "https://arxiv.org/abs/2010.06808",
     )
     look = Look("#DC6575", "#F07A88", "o")
+    verified = "TorchJD 0.18 to 1e-15, the form on parameters"
     lacks: ClassVar = {
         "scale-invariant direction": "the purity follows the longest gradient",
         "no objective ascends": "one sign is kept in every coordinate, whomever that hurts",

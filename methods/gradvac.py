@@ -50,6 +50,7 @@ class GradVac(Method):
         "https://arxiv.org/abs/2010.05874",
     )
     look = Look("#AC1F39", "#BF394A", "X")
+    verified = "TorchJD 0.18 to 1e-15 for K = 2"
     lacks: ClassVar = {
         "scale-invariant direction": "turned gradients are added with their lengths",
         "no objective ascends": "a later turn may undo an earlier one, as in PCGrad",

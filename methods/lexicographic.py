@@ -51,6 +51,7 @@ class Lexicographic(Constrained):
         1976,
     )
     look = Look("#6E3CB9", "#824FCA", "p")
+    verified = "unverified: no paper states this update; its program by a solver of 60 digits"
     lacks: ClassVar = {
         "symmetric in all objectives": "their order is their priority",
         "no objective ascends": "those of lower priority may ascend",

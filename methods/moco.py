@@ -65,6 +65,7 @@ class MoCo(Method):
         "https://arxiv.org/abs/2210.12624",
     )
     look = Look("#B660BD", "#C874CE", "^")
+    verified = "the trajectories of both published rules, in separate code, to 1e-12"
     lacks: ClassVar = {
         "scale-invariant direction": "the weights follow the gradients' lengths",
         "length follows the gradients": "a step of fixed size on the simplex is relative to the gradients' lengths",

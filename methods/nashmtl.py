@@ -59,6 +59,7 @@ class NashMTL(Bargaining):
         "https://arxiv.org/abs/2202.01017",
     )
     look = Look("#EA3787", "#FD5299", "P")
+    verified = "TorchJD 0.18 to 1e-8 at a first step; later ones of the authors' solver can be far from its program"
     lacks: ClassVar = {
         "length follows the gradients": "the update has length 1 whatever the gradients' lengths",
     }

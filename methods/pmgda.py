@@ -56,6 +56,7 @@ class PMGDA(Preferring):
         "https://arxiv.org/abs/2402.09492",
     )
     look = Look("#E927B0", "#FC48C2", "D")
+    verified = "unverified: our reading of the paper; its linear program by SciPy's HiGHS to 1e-4"
     lacks: ClassVar = {
         "scale-invariant direction": "the preference is about the losses as they are",
         "no objective ascends": "to reach the preference a loss may ascend",

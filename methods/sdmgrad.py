@@ -61,6 +61,7 @@ class SDMGrad(Method):
         "https://arxiv.org/abs/2305.18409",
     )
     look = Look("#8A4805", "#9D5A1D", "p")
+    verified = "TorchJD 0.18 to 1e-15, both forms"
     lacks: ClassVar = {
         "scale-invariant direction": "both MGDA and the mean gradient follow the gradients' lengths",
         "no objective ascends": "the pull towards the mean gradient may hurt one of them; λ = 0 does not",

@@ -50,6 +50,7 @@ class STCH(Method):
         "https://arxiv.org/abs/2402.19078",
     )
     look = Look("#A349E9", "#B65EFA", "H")
+    verified = "TorchJD 0.18 to 1e-15, the form on losses"
     lacks: ClassVar = {
         "scale-invariant direction": "the largest loss depends on the losses' scales",
         "length follows the gradients": "the smoothing μ is not rescaled",

@@ -72,6 +72,7 @@ def _settings(owner: type[Configurable]) -> dict[str, dict[str, Any]]:
 
 def _plugins(kind: str) -> list[dict[str, Any]]:
     from mobench.core import registry
+    from mobench.core.method import UNVERIFIED, Method
 
     found = registry.methods() if kind == "methods" else registry.problems()
     return [
@@ -79,6 +80,7 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
             "id": id_,
             "summary": (plugin.__doc__ or "").strip().partition("\n")[0],
             "reference": str(plugin.reference),
+            **({"verified": plugin.verified or UNVERIFIED} if issubclass(plugin, Method) else {}),
             "settings": _settings(plugin),
         }
         for id_, plugin in found.items()
@@ -121,6 +123,8 @@ def _print(kind: str, entries: list[dict[str, Any]]) -> None:
             parts = entry["includes"] or [*entry["problems"], *entry["methods"]]
             console.print(Padding(Text(f"profiles: {', '.join(entry['profiles'])}; {', '.join(parts)}"), (0, 0, 0, 4)))
             continue
+        if "verified" in entry:
+            console.print(Padding(Text(plain(f"verified: {entry['verified']}")), (0, 0, 0, 4)))
         for name, setting in entry["settings"].items():
             line = f"{name} = {setting['default']}  ({setting['accepted']}) {setting['meaning']}"
             console.print(Padding(Text(plain(line)), (0, 0, 0, 4)))

@@ -73,6 +73,9 @@ def _layered(source: GradientSource) -> TypeGuard[LayeredSource]:
     return hasattr(source, "layers") and hasattr(source, "layer_grams")
 
 
+UNVERIFIED = "unverified"
+"""What is shown of a method that does not say against what its form was checked."""
+
 RESERVED = frozenset({"step", "losses", "weights", "gradient_norms", "cosines", "update_norm", "alignment", "point"})
 """The curves that the benchmark measures of every run; no method may write them."""
 
@@ -273,7 +276,7 @@ class Method(Described, ABC):
     takes_proximal_steps: ClassVar[bool] = False
     """Whether it handles secondaries by their proximal maps; then it runs on problems that have these."""
     verified: ClassVar[str] = ""
-    """What its form was checked against beyond its own tests: a paper, the authors' code, a library; empty: nothing."""
+    """What its form was checked against, and how closely: authors' code, a library, another solver; empty: nothing."""
     lacks: ClassVar[Mapping[str, str]] = {}
     """The battery's properties that the method by definition does not have at its defaults, and why."""
 

@@ -39,8 +39,8 @@ def balanced_weights(gram: Matrix, scale: Literal["min", "median", "rmse"], reso
     λ is the smallest, the median or the mean of these eigenvalues. Gradients of very different length have
     eigenvalues too far apart for the usual algorithms. With C = Q S Qᵀ and the gradients' lengths D, the one-sided
     Jacobi method finds the singular values Λ^(1/2) of S^(1/2) Qᵀ D, and its right singular vectors V, with rounding
-    relative to each column. So the update Σ_i w_i g_i is right to some 1e-15 of its length over twelve decades. Eigenvalues
-    of C up to `resolution` count as zero. Two independent gradients have a closed form.
+    relative to each column, so that the update Σ_i w_i g_i is right to some 1e-15 of its length. Eigenvalues of C up
+    to `resolution` count as zero. Two independent gradients have a closed form.
     """
     refuse_non_finite(gram)
     if (pair := _independent_pair(gram, resolution)) is not None:

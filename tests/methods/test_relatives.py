@@ -141,7 +141,7 @@ def test_a_gem_is_pcd_at_zero_under_every_normalisation() -> None:
 
 
 def test_gem_s_margin_bounds_the_dual_variable() -> None:
-    """GEM: v = argmin ½vᵀPv + (Mg)ᵀv, v ≥ margin, d = g + Mᵀv. Without a margin PCD at τ = 0; with one, something else."""
+    """GEM: v = argmin ½vᵀPv + (Mg)ᵀv, v ≥ margin, d = g + Mᵀv. Without a margin it is PCD at τ = 0, with one not."""
     apart = 0
     for rows in cases(4, 60, n=8):
         current, memory = rows[0], rows[1:] / np.linalg.norm(rows[1:], axis=1)[:, None]

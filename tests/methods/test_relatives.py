@@ -98,6 +98,12 @@ def test_png_is_pcd_s_program_with_another_right_hand_side() -> None:
                 assert far(found, pcd) <= 1e-9
 
 
+def test_with_two_objectives_png_is_pcd_without_normalisation() -> None:
+    for rows in cases(2, 40):
+        pcd = direction_of("pcd", rows, tau=0.5, normalization="none", rescale="none")
+        assert far(direction_of("png", rows, e=0.0), pcd) <= 1e-12
+
+
 def test_png_drops_its_demands_near_rest() -> None:
     rows = np.array([[1.0, 0.0], [-0.09, 0.0]])
     np.testing.assert_array_equal(direction_of("png", rows), rows[0])

@@ -1,7 +1,7 @@
 """The cost of a step beside one of the weighted sum: `python -m benchmarks.step_costs [METHOD[:SETTING=VALUE] …]`.
 
-A network with K outputs, in the front end `MultiObjective`. Methods take turns, a few steps each, and what is printed is
-the median over turns of a method's time over that of the weighted sum in the same turn.
+A network with K outputs, in the front end `MultiObjective`. Methods take turns, a few steps each, and what is printed
+is the median over turns of a method's time over that of the weighted sum in the same turn.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ class DualProj(Method):
         "https://arxiv.org/abs/1706.08840",
     )  # fmt: skip
     look = Look("#9F2678", "#B13E89", "H")
+    verified = "TorchJD 0.18 to 1e-15"
     lacks: ClassVar = {
         "scale-invariant direction": "the mean gradient follows the longest one",
     }

@@ -36,6 +36,8 @@ class EPO(Preferring):
     calls relaxed. Both programs agree with LibMOON's copy of that code. Where the first has no solution the demand on
     the largest product alone is kept; such steps are counted as `relaxed`. Of several solutions the shortest is taken.
 
+    The default `tolerance` of 1e-3 is ten times the authors' 1e-4.
+
     Scale: α sums to one. With one objective d = g_1.
     """
 
@@ -60,6 +62,7 @@ class EPO(Preferring):
         "https://proceedings.mlr.press/v119/mahapatra20a.html",
     )
     look = Look("#724C77", "#845D88", "8")
+    verified = "the paper's linear programs by SciPy's HiGHS to 1e-4"
     lacks: ClassVar = {
         "scale-invariant direction": "the preference is about the losses as they are",
         "no objective ascends": "to reach the preference a loss may ascend",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.bargaining import Bargaining, unsolved_setting
+from mobench.core.method import Step, Vector
 from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import real
@@ -13,7 +14,7 @@ from mobench.solvers import fair_allocation
 
 
 @register
-class FairGrad(Method):
+class FairGrad(Bargaining):
     """Progress is a resource that is allocated fairly among the objectives.
 
     The direction maximises a utility of every objective's progress. α says what is fair: near 0 only the sum counts,
@@ -26,8 +27,11 @@ class FairGrad(Method):
     solved exactly by Newton's method as the minimiser of a strictly convex function; the paper uses a general
     least-squares solver. Every objective descends.
 
-    Where 0 is in the gradients' convex hull no bounded solution exists. The step is then zero, and the run's
-    diagnostics count it as `unsolved`. A zero gradient has weight zero.
+    Where 0 is in the gradients' convex hull no bounded solution exists, and the run's diagnostics count the step as
+    `unsolved`. It is then zero by default; with `unsolved=previous` it has the weights of the last solution, ones
+    before the first. A zero gradient has weight zero.
+
+    The default α = 2 is that of the authors' run scripts; their code's own default is 1.
 
     Scale: multiplying all gradients by c multiplies d by c^((1−α)/(1+α)): for α = 1 the length is √K, whatever the
     gradients' lengths, and for α > 1 shorter gradients make longer steps. With one objective ‖d‖ = ‖g_1‖^((1−α)/(1+α)).
@@ -50,12 +54,14 @@ class FairGrad(Method):
         "https://arxiv.org/abs/2402.15638",
     )  # fmt: skip
     look = Look("#1B93D4", "#44A5E6", "s")
+    verified = "TorchJD 0.18 to 1e-9"
     lacks: ClassVar = {
         "scale-invariant direction": "only α = 1 is: otherwise short gradients get more, or less, than their share",
         "length follows the gradients": "the length is of degree (1−α)/(1+α) in the gradients",
     }
 
     alpha: float = real(2.0, low=0.0, low_open=True, meaning="α, what is fair: 1 proportional, large max–min")
+    unsolved: str = unsolved_setting()
 
     symbols: ClassVar[dict[str, str]] = {"alpha": "α"}
     diagnostics = (
@@ -64,11 +70,11 @@ class FairGrad(Method):
             "steps without an allocation",
             better="min",
             range=SHARE,
-            meaning="whether no bounded solution exists, so that the step is zero",
+            meaning="whether no bounded solution exists, see the setting `unsolved`",
         ),
     )
 
     def weights(self, step: Step) -> Vector:
         allocation = fair_allocation(step.gram, self.alpha, step.resolution)
         step.note(unsolved=not allocation.solved)
-        return allocation.alpha
+        return self.settled(allocation.alpha, solved=allocation.solved)

@@ -65,6 +65,7 @@ class FAMO(Method):
         "https://arxiv.org/abs/2306.03792",
     )
     look = Look("#485FF4", "#5469FE", "P")
+    verified = "TorchJD 0.18 to 1e-8"
     lacks: ClassVar = {"no objective ascends": "the weights know the losses, not where the gradients point"}
 
     gamma: float = real(1e-3, low=0.0, meaning="γ, weight decay of ξ")

@@ -308,6 +308,7 @@ def make(name: str) -> type[Method]:
         "reference": Reference(
             "P. Quinton and V. Rey", f"TorchJD {version}", "", 2024, "https://arxiv.org/abs/2406.16232"
         ),
+        "verified": "TorchJD's own code",
         "lacks": LACKS.get(name, {}),
         "kind": kind,
         "arguments": arguments,

@@ -38,6 +38,7 @@ class GLS(Method):
         "https://arxiv.org/abs/1904.08492",
     )
     look = Look("#D2689E", "#E47CB0", "v")
+    verified = "TorchJD 0.18 to 1e-15"
     lacks: ClassVar = {"no objective ascends": "the weights know the losses, not where the gradients point"}
 
     def weights(self, step: Step) -> Vector:

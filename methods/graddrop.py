@@ -28,11 +28,15 @@ class GradDrop(Method):
     (Algorithm 1, lines 10 to 15, of the paper, with f the identity and one leak ℓ for all objectives). It needs all
     gradients, not their products alone, as the result is no combination of them.
 
+    This is the form on the gradients of parameters, as other libraries have it. The paper's is a layer on a shared
+    activation: there gradients are multiplied by the activation's sign and summed over the batch before one sign is
+    kept for every feature, and each loss has a leak of its own, usually 0, and 1 for one that is to pass whole.
+
     Scale: a sum; without disagreement Σ_i g_i, and on average Σ_i g_i too where two parts of opposite sign are equal.
     With one objective d = g_1.
     """
 
-    title = "GradDrop"
+    title = "GradDrop, parameters"
     formulas = (
         Formula(
             r"P = \frac{1}{2} \left(1 + \frac{\sum_i g_i}{\sum_i \left|g_i\right|}\right)",
@@ -52,6 +56,7 @@ class GradDrop(Method):
         "https://arxiv.org/abs/2010.06808",
     )
     look = Look("#DC6575", "#F07A88", "o")
+    verified = "TorchJD 0.18 to 1e-15, the form on parameters"
     lacks: ClassVar = {
         "scale-invariant direction": "the purity follows the longest gradient",
         "no objective ascends": "one sign is kept in every coordinate, whomever that hurts",

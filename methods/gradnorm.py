@@ -58,6 +58,7 @@ class GradNorm(Method):
         "https://arxiv.org/abs/1711.02257",
     )
     look = Look("#D06104", "#E47423", "<")
+    verified = "the paper's loss by PyTorch's autograd and Adam, over a trajectory to 1e-9"
     lacks: ClassVar = {
         "scale-invariant direction": "the weights need many steps to follow a loss that is rescaled",
         "no objective ascends": "the weights know the gradients' lengths, not where they point",

@@ -26,7 +26,8 @@ class GradVac(Method):
         if φ < ψ:   g_i' ← g_i' + ‖g_i'‖ (ψ √(1−φ²) − φ √(1−ψ²)) / (‖g_j‖ √(1−ψ²)) g_j,
         ψ_ij ← (1−β) ψ + β φ                                     (Algorithm 1 of the paper),
 
-    and d = Σ_i g_i'. One goal per pair for all parameters; the paper's finer grouping is not offered.
+    and d = Σ_i g_i'. One goal per pair for all parameters; the paper's finer grouping is not offered. The default β is
+    the paper's 1e-2; LibMTL and TorchJD have 0.5.
 
     Scale: a sum, at the first step PCGrad's. With one objective d = g_1.
     """
@@ -49,6 +50,7 @@ class GradVac(Method):
         "https://arxiv.org/abs/2010.05874",
     )
     look = Look("#AC1F39", "#BF394A", "X")
+    verified = "TorchJD 0.18 to 1e-15 for K = 2"
     lacks: ClassVar = {
         "scale-invariant direction": "turned gradients are added with their lengths",
         "no objective ascends": "a later turn may undo an earlier one, as in PCGrad",

@@ -49,6 +49,7 @@ class IMTLG(Method):
         "https://openreview.net/forum?id=IMPnRXEWpvr",
     )
     look = Look("#C17A58", "#D48D6B", "8")
+    verified = "TorchJD 0.18 to 1e-14"
     lacks: ClassVar = {
         "no objective ascends": "where the weights before normalisation have a negative sum every objective ascends",
     }

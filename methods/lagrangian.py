@@ -50,6 +50,7 @@ class Lagrangian(Multiplied):
         "https://arxiv.org/abs/2504.01212",
     )
     look = Look("#B77C82", "#C98E94", "h")
+    verified = "the Lagrangian by PyTorch's autograd to 1e-12, and its multiplier at a known solution"
     lacks = Multiplied.lacks_with_multipliers
 
     dual_lr: float = real(0.01, low=0.0, meaning="η, step size of the multipliers")

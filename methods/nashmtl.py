@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mobench.core.about import Formula, Look, Reference
-from mobench.core.method import Method, Step, Vector
+from mobench.core.bargaining import Bargaining, unsolved_setting
+from mobench.core.method import Step, Vector
 from mobench.core.metric import SHARE, Metric
 from mobench.core.registry import register
 from mobench.core.settings import integer, real
@@ -16,7 +17,7 @@ from mobench.solvers import nash_bargain
 
 
 @register
-class NashMTL(Method):
+class NashMTL(Bargaining):
     """Every objective bargains over the direction with the same power.
 
     The direction maximises the product of all objectives' progress. Every objective descends, and the lengths of the
@@ -30,11 +31,13 @@ class NashMTL(Method):
     where the paper takes a few steps of a convex-concave procedure. TorchJD's NashMTL takes up to 20 of them, from the
     weights of the step before: its first step is this one to 1e-8, later ones can be far from it.
 
-    Where 0 is in the gradients' convex hull no bounded solution exists. The step is then zero, and the run's
-    diagnostics count it as `unsolved`. A zero gradient has weight zero.
+    Where 0 is in the gradients' convex hull no bounded solution exists, and the run's diagnostics count the step as
+    `unsolved`. It is then zero by default, as no direction serves every party; with `unsolved=previous` it has the
+    weights of the last solution, ones before the first, as in the authors' code. A zero gradient has weight zero.
 
-    Scale: ‖d‖² = αᵀGα = K, then clipped to `max_norm`; at its default of 1 the update has length 1 wherever the bargain
-    has just been solved. With one objective d = g_1/‖g_1‖.
+    Scale: ‖d‖² = αᵀGα = K, then clipped to `max_norm`; at its default of 1, the authors', the update has length 1
+    wherever the bargain has just been solved, so that the clip is a constant factor of 1/√K there. With one objective
+    d = g_1/‖g_1‖.
     """
 
     title = "Nash-MTL"
@@ -56,6 +59,7 @@ class NashMTL(Method):
         "https://arxiv.org/abs/2202.01017",
     )
     look = Look("#EA3787", "#FD5299", "P")
+    verified = "TorchJD 0.18 to 1e-8 at a first step; later ones of the authors' solver can be far from its program"
     lacks: ClassVar = {
         "length follows the gradients": "the update has length 1 whatever the gradients' lengths",
     }
@@ -64,6 +68,7 @@ class NashMTL(Method):
     max_norm: float = real(
         1.0, low=0.0, low_open=True, infinite=True, meaning="the update is clipped to this length; inf: never"
     )
+    unsolved: str = unsolved_setting()
 
     diagnostics = (
         Metric(
@@ -71,7 +76,7 @@ class NashMTL(Method):
             "steps without a bargain",
             better="min",
             range=SHARE,
-            meaning="whether no bounded solution exists, so that the step is zero",
+            meaning="whether no bounded solution exists, see the setting `unsolved`",
         ),
     )
 
@@ -94,6 +99,6 @@ class NashMTL(Method):
             self.last, self.solved = nash_bargain(gram, np.ones(step.k), self.last, step.resolution)
         self.steps += 1
         step.note(unsolved=not self.solved)
-        alpha = self.last
+        alpha = self.settled(self.last, solved=self.solved)
         length = math.sqrt(max(0.0, float(alpha @ gram @ alpha)))
         return alpha * (self.max_norm / length) if length > self.max_norm else alpha

@@ -34,7 +34,10 @@ class PMGDA(Preferring):
                           min_i ĝ_i·d   s.t.   ĥ·d ≥ σ m
 
     with m the mean gradient length: a linear program, which β_h = 1 satisfies for every σ ≤ 1. This is our reading of
-    the paper's predict and correct steps, with the squared sine of the angle to the ray as the preference function.
+    the paper's predict and correct steps, with the squared sine of the angle to the ray as the preference function. It
+    is not verified against the authors' code. Their library LibMOON has the distance of the losses from the ray as h,
+    and in min_i g_i·d the gradients at their own lengths. Its configuration has a tolerance of 1e-2 for that h and
+    σ = 0.95, where the defaults here are 1e-3 and 0.9.
 
     Scale: at most the mean gradient length m. With one objective d = g_1.
     """
@@ -56,6 +59,7 @@ class PMGDA(Preferring):
         "https://arxiv.org/abs/2402.09492",
     )
     look = Look("#E927B0", "#FC48C2", "D")
+    verified = "unverified: our reading of the paper; its linear program by SciPy's HiGHS to 1e-4"
     lacks: ClassVar = {
         "scale-invariant direction": "the preference is about the losses as they are",
         "no objective ascends": "to reach the preference a loss may ascend",

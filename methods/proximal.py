@@ -46,6 +46,7 @@ class Proximal(Method):
         "https://doi.org/10.1561/2400000003",
     )
     look = Look("#1F5B51", "#266E62", "v")
+    verified = "scikit-learn's Lasso to 1e-6"
     lacks: ClassVar = {
         "symmetric in all objectives": "the first objective is the primary",
         "no objective ascends": "the gradients of the secondaries are not looked at",

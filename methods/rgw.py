@@ -44,6 +44,7 @@ class RGW(Method):
         "https://arxiv.org/abs/2111.10603",
     )
     look = Look("#0D60C4", "#3A71D4", ">")
+    verified = "TorchJD 0.18 to 1e-15"
     lacks: ClassVar = {
         "scale-invariant direction": "the weights do not look at the objectives at all",
         "no objective ascends": "the weights do not look at the objectives at all",

@@ -41,6 +41,7 @@ class RLW(Method):
         "https://arxiv.org/abs/2111.10603",
     )
     look = Look("#938E47", "#A6A05B", "D")
+    verified = "TorchJD 0.18 to 1e-15"
     lacks: ClassVar = {
         "scale-invariant direction": "the weights do not look at the objectives at all",
         "no objective ascends": "the weights do not look at the objectives at all",

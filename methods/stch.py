@@ -27,10 +27,14 @@ class STCH(Method):
 
     For μ → 0 the largest λ_i x_i alone is descended, for μ → ∞ the weighted sum.
 
+    This is the form on the losses as they are, of the paper's theory and synthetic problems. The authors' code for
+    networks has another one: log(ℓ_i / n_i) in place of x_i, with n_i the mean loss over a warm-up, μ = 1 and no
+    preference. Its weights are K (1/n_i) / Σ_j (ℓ_j/n_j): those of a fixed weighted sum, up to a factor in common.
+
     Scale: weights are positive, and at most the largest λ_i. With one objective d = g_1.
     """
 
-    title = "STCH"
+    title = "STCH, losses as they are"
     formulas = (
         Formula(
             r"\underset{\theta}{\text{min}}\ \mu \log\,\sum_i "
@@ -46,6 +50,7 @@ class STCH(Method):
         "https://arxiv.org/abs/2402.19078",
     )
     look = Look("#A349E9", "#B65EFA", "H")
+    verified = "TorchJD 0.18 to 1e-15, the form on losses"
     lacks: ClassVar = {
         "scale-invariant direction": "the largest loss depends on the losses' scales",
         "length follows the gradients": "the smoothing μ is not rescaled",

@@ -43,6 +43,7 @@ class UPGrad(Method):
         "https://arxiv.org/abs/2406.16232",
     )  # fmt: skip
     look = Look("#910CEE", "#A632FF", "v")
+    verified = "TorchJD 0.18 to 1e-15"
     lacks: ClassVar = {
         "scale-invariant direction": "the influence of an objective is proportional to its gradient's length",
     }

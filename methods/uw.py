@@ -47,6 +47,7 @@ class UW(Method):
         "https://arxiv.org/abs/1705.07115",
     )
     look = Look("#0C723D", "#2C844F", "d")
+    verified = "TorchJD 0.18 to 1e-15"
     lacks: ClassVar = {
         "scale-invariant direction": "the noise levels need many steps to follow a loss that is rescaled",
         "length follows the gradients": "at rest a larger loss has a smaller weight",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from mobench.core.about import Formula, Look, Reference
 from mobench.core.method import Method, Step
 from mobench.core.registry import register
-from mobench.core.settings import choice, real
+from mobench.core.settings import choice, one_each, reals
 from mobench.errors import UserError
 
 
@@ -25,7 +27,9 @@ class WS(Method):
         convex:   L = (1 − λ) L_1 + λ/(K−1) Σ_{j≥2} L_j,     0 ≤ λ ≤ 1,
         penalty:  L = L_1 + λ Σ_{j≥2} L_j,                   λ ≥ 0.
 
-    The convex form at λ descends 1 − λ times the penalty form at λ / ((1 − λ)(K−1)).
+    The convex form at λ descends 1 − λ times the penalty form at λ / ((1 − λ)(K−1)). A list as `weight` has the weight
+    of every objective, the primary's first, and is taken as it is: `ws.weight=[[0.5,0.2,0.3]]`, as a list of values
+    is a sweep.
 
     Scale: convex weights sum to one; in the penalty form the primary gradient has weight one. With
     one objective there is nothing to weigh, and the update is its gradient.
@@ -46,26 +50,38 @@ class WS(Method):
         "https://doi.org/10.1007/s00158-009-0460-7",
     )
     look = Look("#C98700", "#E9A101", "s")
+    verified = "TorchJD 0.18 to 1e-15"
     lacks: ClassVar = {
         "symmetric in all objectives": "the primary has a weight of its own",
         "scale-invariant direction": "weights are relative to the losses as they are",
         "no objective ascends": "the weights do not look at the gradients",
     }
 
-    weight: float = real(0.5, low=0.0, meaning="λ, the weight of the secondaries")
+    weight: float | tuple[float, ...] = reals(
+        0.5, low=0.0, meaning="λ, the weight of the secondaries; a list: the weight of every objective"
+    )
     form: str = choice("convex", ("convex", "penalty"), meaning="convex: (1−λ, λ/(K−1), …); penalty: (1, λ, λ, …)")
 
     symbols: ClassVar[dict[str, str]] = {"weight": "λ"}
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
-        if self.form == "convex" and self.weight > 1.0:
+        if isinstance(self.weight, tuple):
+            if self.form == "penalty":
+                raise UserError("ws.form=penalty has no effect with a weight for every objective; leave it out")
+        elif self.form == "convex" and self.weight > 1.0:
             raise UserError(
                 f"ws.weight={self.weight:g} is not accepted with ws.form=convex, which takes a number in [0, 1]; "
                 "ws.form=penalty takes any number from 0"
             )
 
+    def reset(self, k: int, rng: np.random.Generator) -> None:
+        super().reset(k, rng)
+        one_each("ws.weight", self.weight, k, "objectives")
+
     def weights(self, step: Step) -> list[float]:
+        if isinstance(self.weight, tuple):
+            return list(one_each("ws.weight", self.weight, step.k, "objectives"))
         secondaries = step.k - 1
         if not secondaries:
             return [1.0]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from mobench.core.about import Reference
-from mobench.core.method import Method
+from mobench.core.method import UNVERIFIED, Method
 from mobench.core.problem import Problem
-from mobench.core.registry import find_method, find_problem
+from mobench.core.registry import find_method, find_problem, methods
 from mobench.errors import UserError
 
 from .citation import reference_bibtex
@@ -71,6 +71,8 @@ class Card:
     settings: tuple[SettingRow, ...]
     bibtex: str = ""
     """The entry of the reference."""
+    verified: str = ""
+    """What a method's form was checked against."""
     findings: tuple[Finding, ...] = ()
     """What the battery found of a method at its default settings."""
     refusal: str = ""
@@ -104,7 +106,13 @@ def method_card(name: str, battery: Battery | None = None) -> Card:
     """Return the card of a registered method; what is not known of its properties is measured here."""
     method = find_method(name)
     known = battery or battery_of(method)
-    return replace(_card(name, method), findings=known.findings, refusal=known.refusal)
+    verified = verified_of(name)
+    return replace(_card(name, method), findings=known.findings, refusal=known.refusal, verified=verified)
+
+
+def verified_of(name: str) -> str:
+    """Return what a method's form was checked against, empty for one that is not known here."""
+    return known.verified or UNVERIFIED if (known := methods().get(name)) else ""
 
 
 def problem_card(id_: str) -> Card:

@@ -3,7 +3,8 @@
 The weights of a method depend on the lengths of the gradients and the angle between them. In the figure the tips move
 on a grid of angles and lengths, and for every method there is a table of its weights on that grid: what is shown is
 the method's own answer, not an estimate between answers. A gradient is lengthened by multiplying its objective, loss
-included. Methods with a state or random draws are shown at their first step.
+included. Methods with a state or random draws are shown at their first step, those that need a second batch as if it
+were the same as the first.
 """
 
 from __future__ import annotations
@@ -198,7 +199,8 @@ def first_weights(method: Method, losses: Vector, gradients: Matrix) -> Vector:
     """Return the method's weights at the first step of a run, on two gradients of the plane."""
     _RNG.bit_generator.state = _FIRST
     method.reset(2, _RNG)
-    step = Step(losses, _Plane(gradients), np.zeros(2))
+    plane, bounds = _Plane(gradients), np.zeros(2)
+    step = Step(losses, plane, bounds, second_batch=lambda: Step(losses, plane, bounds))
     if not method.overrides("direction"):
         return checked_weights(method, step)
     solved: Vector = np.linalg.lstsq(gradients.T, method.direction(step).numpy(), rcond=None)[0]

@@ -8,6 +8,7 @@ from mobench.core.problem import Problem
 from mobench.core.registry import problems
 from mobench.scoring.provenance import Provenance
 
+from .cards import verified_of
 from .contender_links import ContenderLink
 from .directions import FEW, GRID, Row, few_rows
 from .findings import ON_THE_FRONT, PAGE, shown_findings
@@ -56,7 +57,7 @@ def index_page(
         script=FEW,
         grid=GRID,
         cards=[_card(view) for view in views],
-        methods=[methods[name] for name in sorted(methods)],
+        methods=[(methods[name], verified_of(name)) for name in sorted(methods)],
         problems=[(Link(f"problems/{file_stem(id_)}.html", id_), _summary(id_)) for id_ in ids],
         costs_href=costs_href,
         provenance=[

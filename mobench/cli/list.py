@@ -75,6 +75,7 @@ def _settings(owner: type[Configurable]) -> dict[str, dict[str, Any]]:
 
 def _plugins(kind: str) -> list[dict[str, Any]]:
     from mobench.core import registry
+    from mobench.core.method import UNVERIFIED, Method
 
     found = registry.methods() if kind == "methods" else registry.problems()
     return [
@@ -82,6 +83,7 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
             "id": id_,
             "summary": (plugin.__doc__ or "").strip().partition("\n")[0],
             "reference": str(plugin.reference),
+            **({"verified": plugin.verified or UNVERIFIED} if issubclass(plugin, Method) else {}),
             "settings": _settings(plugin),
         }
         for id_, plugin in found.items()
@@ -146,5 +148,6 @@ def _print_about(console: Console, kind: str, entry: dict[str, Any]) -> None:
         settings = entry["settings"].items()
         lines = [f"{name} = {of['default']}  ({of['accepted']}) {of['meaning']}" for name, of in settings]
         lines += [entry["reference"]] if entry["reference"] else []
+        lines += [f"verified: {entry['verified']}"] if "verified" in entry else []
     for line in lines:
         console.print(Padding(Text(plain(" ".join(line.split()))), (0, 0, 0, 4)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -108,15 +109,18 @@ class WatchedStep(Step):
     def __init__(self, scene: Scene, watcher: Watcher, iteration: int) -> None:
         self._watcher = watcher
         self._k = scene.k
-        super().__init__(scene.losses.copy(), watcher, scene.bounds.copy(), iteration, None, self._evaluate)
+        held_out, second = partial(self._evaluate, "held-out batch"), partial(self._evaluate, "second batch")
+        super().__init__(
+            scene.losses.copy(), watcher, scene.bounds.copy(), iteration, None, held_out, second_batch=second
+        )
 
     @property
     def k(self) -> int:
         return self._k
 
-    def _evaluate(self) -> Step:
-        """Hand out a held-out batch that looks like the training batch."""
-        self._watcher.read.add("held-out batch")
+    def _evaluate(self, batch: str) -> Step:
+        """Hand out another batch that looks like the training batch."""
+        self._watcher.read.add(batch)
         scene = self._watcher.scene
         return Step(scene.losses.copy(), self._watcher, scene.bounds.copy(), self.iteration)
 

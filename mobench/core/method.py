@@ -73,6 +73,9 @@ def _layered(source: GradientSource) -> TypeGuard[LayeredSource]:
     return hasattr(source, "layers") and hasattr(source, "layer_grams")
 
 
+UNVERIFIED = "unverified"
+"""What is shown of a method that does not say against what its form was checked."""
+
 RESERVED = frozenset({"step", "losses", "weights", "gradient_norms", "cosines", "update_norm", "alignment", "point"})
 """The curves that the benchmark measures of every run; no method may write them."""
 
@@ -81,8 +84,8 @@ class Step:
     """What a method may read at one iteration; gradients are computed when first read."""
 
     __slots__ = (
-        "_gram", "_held_out", "_source", "gradient_seconds", "iteration", "losses", "lower_bounds", "notes",
-        "thresholds", "total_steps",
+        "_gram", "_held_out", "_second_batch", "_source", "gradient_seconds", "iteration", "losses", "lower_bounds",
+        "notes", "steps_per_epoch", "thresholds", "total_steps",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +98,8 @@ class Step:
         held_out: Callable[[], Step | None] | None = None,
         thresholds: Vector | None = None,
         gram: Matrix | None = None,
+        second_batch: Callable[[], Step | None] | None = None,
+        steps_per_epoch: int | None = None,
     ) -> None:
         """Make a step; with a `gram`, which is finite, both it and the losses are read-only and read by nobody else."""
         if gram is None:
@@ -110,6 +115,8 @@ class Step:
         """How many steps of this run came before."""
         self.total_steps = total_steps
         """How many steps the run will have in all, None where it is not known."""
+        self.steps_per_epoch = steps_per_epoch
+        """How many steps make an epoch, None where it is not known."""
         self.notes: dict[str, Any] = {}
         """Diagnostics the method left with `note`."""
         self.gradient_seconds = 0.0
@@ -117,6 +124,7 @@ class Step:
         self._source = source
         self._gram = gram
         self._held_out: Callable[[], Step | None] | Step | None = held_out
+        self._second_batch: Callable[[], Step | None] | Step | None = second_batch
 
     @property
     def k(self) -> int:
@@ -182,16 +190,32 @@ class Step:
         where there is no such data.
         """
         if callable(self._held_out):
-            started = time.perf_counter()
-            self._held_out = self._held_out()
-            self.gradient_seconds += time.perf_counter() - started
+            self._held_out = self._evaluated(self._held_out)
         return self._held_out
 
     @property
+    def second_batch(self) -> Step | None:
+        """The same at the same parameters on a second batch of training data, which is independent of the step's own.
+
+        It is drawn and evaluated when this is first read. None where there is no such data; a method that cannot do
+        without says `needs_second_batch`.
+        """
+        if callable(self._second_batch):
+            self._second_batch = self._evaluated(self._second_batch)
+        return self._second_batch
+
+    def _evaluated(self, batch: Callable[[], Step | None]) -> Step | None:
+        """Evaluate another batch, which is not the method's own time."""
+        started = time.perf_counter()
+        found = batch()
+        self.gradient_seconds += time.perf_counter() - started
+        return found
+
+    @property
     def seconds_of_others(self) -> float:
-        """Time spent on all that the method read, the held-out batch included."""
-        held_out = self._held_out
-        return self.gradient_seconds + (held_out.gradient_seconds if isinstance(held_out, Step) else 0.0)
+        """Time spent on all that the method read, other batches included."""
+        others = (batch for batch in (self._held_out, self._second_batch) if isinstance(batch, Step))
+        return self.gradient_seconds + sum(batch.gradient_seconds for batch in others)
 
     def gaps(self, least: float = SMALLEST_GAP) -> Vector:
         """Return how far each loss is above its lower bound, at least `least`; where no bound is known, above 0."""
@@ -251,6 +275,8 @@ class Method(Described, ABC):
     """Whether it trains on one objective alone; then nothing is done for the others, e.g. no proximal step."""
     takes_proximal_steps: ClassVar[bool] = False
     """Whether it handles secondaries by their proximal maps; then it runs on problems that have these."""
+    verified: ClassVar[str] = ""
+    """What its form was checked against, and how closely: authors' code, a library, another solver; empty: nothing."""
     lacks: ClassVar[Mapping[str, str]] = {}
     """The battery's properties that the method by definition does not have at its defaults, and why."""
 
@@ -267,6 +293,7 @@ class Method(Described, ABC):
         cls.name = vars(cls).get("name") or cls.__name__.lower()
         cls.look = vars(cls).get("look")
         cls.lacks = vars(cls).get("lacks", {})
+        cls.verified = vars(cls).get("verified", "")
 
     @classmethod
     def label(cls) -> str:
@@ -306,6 +333,17 @@ class Method(Described, ABC):
     def proximal_weight(self) -> float | None:
         """λ of a proximal step with threshold λ·lr on the secondaries after each update; None: as the problem asks."""
         return 0.0 if self.one_objective else None
+
+    @property
+    def needs_second_batch(self) -> bool:
+        """Whether it reads `Step.second_batch` and cannot do without."""
+        return False
+
+    def second_batch_of(self, step: Step) -> Step:
+        """Return the second batch of a step, which a method needs that says so."""
+        if step.second_batch is None:
+            raise UserError(f"{self.name} needs a second, independent batch of training data, and none is offered here")
+        return step.second_batch
 
     def observe(self, losses_after: Vector) -> None:
         """See the losses after the update, on the same batch. Overriding it costs a forward pass."""

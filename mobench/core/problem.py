@@ -57,6 +57,9 @@ class Problem(Described, ABC):
         """Say whether that is so with these settings."""
         return self.has_proximal_maps
 
+    has_second_batch: ClassVar[bool] = False
+    """Whether its tasks can draw a second, independent batch of training data, `Task.second_batch`."""
+
     export_options: ClassVar[dict[str, Setting]] = {}
     """The options of `export`, by name."""
 
@@ -178,8 +181,16 @@ class Task(ABC):
         """Return the next batch that is not trained on, for methods that learn from it; None if there is none."""
         return None
 
+    def second_batch(self) -> Any:
+        """Return a further batch of training data, drawn from a random stream that `batches` does not use.
+
+        It is asked only by methods that need it, and where `Problem.has_second_batch`. What is drawn here must change
+        nothing for the others.
+        """
+        return None
+
     def held_out_losses(self, batch: Any) -> Sequence[torch.Tensor | KnownGradient]:
-        """Return the K losses on a held-out batch, as `losses` does.
+        """Return the K losses on a batch that is not the step's own (held out, or a second one), as `losses` does.
 
         A network with batch statistics must override this so that they do not move.
         """

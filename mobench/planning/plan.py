@@ -78,6 +78,11 @@ def make_plan(suite: Suite, overrides: Mapping[str, Any], note: Note = lambda ow
             raise UserError(
                 f"the method '{method.name}' takes proximal steps, and {problem.id} has no proximal maps; leave it out"
             )
+        if method.needs_second_batch and not problem.has_second_batch:
+            raise UserError(
+                f"the method '{method.name}' needs a second, independent batch of training data at every step, and "
+                f"{problem.id} has none; leave it out"
+            )
         for seed in suite.seeds:
             specs.append(RunSpec.of(problem, method, training.configuration(), seed, own))
         note(problem, "its objectives")

@@ -24,7 +24,10 @@ def suite_of_problem(name: str) -> Suite:
         about=f"The problem {kind.id} by itself.",
         problems={kind.id: {}},
         methods={
-            name: {} for name, method in methods().items() if kind.has_proximal_maps or not method.takes_proximal_steps
+            name: {}
+            for name, method in methods().items()
+            if (kind.has_proximal_maps or not method.takes_proximal_steps)
+            and (kind.has_second_batch or not method().needs_second_batch)
         },
         training=dict(kind.training),
         metrics=tuple((own + directed)[:SHOWN]),

@@ -16,7 +16,7 @@ from mobench.solvers.nash_bargaining import Bargain, nash_bargain
 from mobench.solvers.primary_projection import Projection, project_primary
 from mobench.solvers.priority_cascade import Cascade, Relaxation, project_in_levels
 from mobench.solvers.scaling import RESOLUTION, correlation
-from mobench.solvers.simplex_program import best_on_simplex, best_worst_case
+from mobench.solvers.simplex_program import best_on_simplex, best_worst_case, project_on_simplex
 from mobench.solvers.spectrum import balanced_weights, equal_projections
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "nash_bargain",
     "project_in_levels",
     "project_on_dual_cone",
+    "project_on_simplex",
     "project_primary",
     "surgery",
     "vaccinate",

@@ -20,6 +20,10 @@ MOST_STEPS = 100
 
 MOST_HALVINGS = 40
 
+SHRINK, LONGEST, SMALLEST, REACH = 0.8, 1.0, 1e-200, (-500.0, 500.0)
+"""Of a path of solutions: the factor between neighbouring exponents, the longest step in log z, the smallest z, and
+the range of log z."""
+
 
 def fair_allocation(gram: Matrix, alpha: float, resolution: float = RESOLUTION) -> Bargain:
     """Return the weights w > 0 of the direction that maximises the α-fair utility of all progress.
@@ -33,6 +37,10 @@ def fair_allocation(gram: Matrix, alpha: float, resolution: float = RESOLUTION) 
     q_i = ‖g_i‖^(s−1). Newton steps relative to z, (ZCZ + s diag r) δ = r − z∘Cz with r_i = q_i z_i^(1−s),
     are cut to stay above zero, and halved while the convex function would rise steeply at their end. K = 2 is one
     equation for the ratio z_1/z_2.
+
+    For large α and lengths that are decades apart some weights are tiny: where an objective gains more than it is due,
+    (Cz)_i > q_i, z_i = (q_i/(Cz)_i)^α. Newton's method may not get there from one start; then it follows the solution
+    from α = 1 on. A z_i below 1e-200 is left there.
 
     - If 0 is in the convex hull of the gradients no bounded solution exists: w = 0, not `solved`.
     - A zero gradient has no progress to share: its weight is 0, and the others' are those without it.
@@ -58,6 +66,8 @@ def fair_allocation(gram: Matrix, alpha: float, resolution: float = RESOLUTION) 
     # with lengths relative to their geometric mean m, w changes by the factor m^(−2α/(1+α))
     with np.errstate(divide="ignore", invalid="ignore"):  # a step so long that rounding leaves z > 0 is halved
         z = _balance(scaled, (norms / middle) ** (s - 1.0), s)
+    if z is None and s < 1.0:
+        z = _continued(scaled, norms / middle, s, resolution)
     if z is None:
         return Bargain(weights, False)
     weights[kept] = z / (norms / middle) * middle ** (-2.0 / (1.0 + s))
@@ -148,3 +158,40 @@ def _balance(scaled: Matrix, q: Vector, s: float) -> Vector | None:
         z = moved
     # rounding, ε κ with κ the condition of C, may end this before the last digits agree
     return z if size <= 1e-3 else None
+
+
+def _continued(scaled: Matrix, norms: Vector, s: float, resolution: float) -> Vector | None:
+    """Return z as `_balance` does, by following the solution from s = 1, the Nash bargain, down to `s`."""
+    bargain = nash_bargain(scaled, np.ones(len(norms)), None, resolution)
+    z, at = bargain.alpha, 1.0
+    while bargain.solved and at > s:
+        at = max(s, SHRINK * at)
+        q = norms ** (at - 1.0)
+        gained = scaled @ z
+        slack = z < 0.1 * at * gained  # there the power law alone decides, with C z as it was
+        wanted = np.log(q / np.where(slack, gained, 1.0)) / at
+        z = np.where(slack, np.exp(np.clip(wanted, *REACH)), z)
+        found = _followed(scaled, q, at, np.maximum(z, SMALLEST))
+        if found is None:
+            return None
+        z = found
+    return z if bargain.solved else None
+
+
+def _followed(scaled: Matrix, q: Vector, s: float, z: Vector) -> Vector | None:
+    """Return z > 0 with (Cz)_i = q_i z_i^(−s) near a given one, by Newton steps of bounded size in log z."""
+    for _ in range(MOST_STEPS):
+        rates = q * z ** (1.0 - s)
+        products = scaled * z * z[:, None]
+        residual = rates - products.sum(axis=1)
+        products.ravel()[:: len(z) + 1] += s * rates
+        sizes = np.sqrt(products.diagonal())
+        _, step, failed = lapack.dposv(products / sizes / sizes[:, None], residual / sizes)
+        if failed or not np.isfinite(step).all():
+            return None
+        step = step / sizes
+        step[(z <= SMALLEST) & (step < 0.0)] = 0.0
+        z = np.maximum(z * np.exp(np.clip(step, -LONGEST, LONGEST)), SMALLEST)
+        if float(np.abs(step).max()) <= 1e-9:
+            return z
+    return None

@@ -1,4 +1,4 @@
-"""The small linear programs of EPO and PMGDA: the best convex combination under linear demands."""
+"""Programs on the simplex: the linear ones of EPO and PMGDA, and the nearest point."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ def best_on_simplex(gains: Floats, rows: Sequence[Floats] | Matrix, demands: Flo
     limits = np.concatenate([[1.0], np.zeros(size), demands[bounded]])
     alpha = _project(gains / (BLUR * (float(np.abs(gains).max()) or 1.0)), sides, limits)
     return _convex(alpha)
+
+
+def project_on_simplex(point: Sequence[float]) -> list[float]:
+    """Return the nearest point with non-negative entries that sum to one."""
+    total, level = -1.0, 0.0
+    for count, value in enumerate(sorted(point, reverse=True), start=1):
+        total += value
+        if count > 1 and not value > total / count:
+            break
+        level = total / count
+    return [max(value - level, 0.0) for value in point]
 
 
 def _best_on_segment(gains: Floats, rows: Sequence[Floats] | Matrix, demands: Floats) -> Vector | None:

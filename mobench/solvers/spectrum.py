@@ -38,8 +38,9 @@ def balanced_weights(gram: Matrix, scale: Literal["min", "median", "rmse"], reso
 
     λ is the smallest, the median or the mean of these eigenvalues. Gradients of very different length have
     eigenvalues too far apart for the usual algorithms. With C = Q S Qᵀ and the gradients' lengths D, the one-sided
-    Jacobi method finds the singular values Λ^(1/2) of D Q S^(1/2) to full relative precision. Eigenvalues of C up to
-    `resolution` count as zero. Two independent gradients have a closed form.
+    Jacobi method finds the singular values Λ^(1/2) of S^(1/2) Qᵀ D, and its right singular vectors V, with rounding
+    relative to each column, so that the update Σ_i w_i g_i is right to some 1e-15 of its length. Eigenvalues of C up
+    to `resolution` count as zero. Two independent gradients have a closed form.
     """
     refuse_non_finite(gram)
     if (pair := _independent_pair(gram, resolution)) is not None:
@@ -53,7 +54,10 @@ def balanced_weights(gram: Matrix, scale: Literal["min", "median", "rmse"], reso
     values, vectors = _independent(scaled[kept[:, None], kept], resolution)
     largest = norms.max()
     factor = (norms[kept] / largest)[:, None] * vectors * np.sqrt(values)
-    singular, left, _, work, _, failed = lapack.dgejsv(np.asfortranarray(factor), joba=0, jobu=0, jobv=3, jobr=0)
+    # lengths as factors of the columns: of the rows, rounding would be relative to the longest gradient
+    columns = np.zeros((len(kept), len(kept)), order="F")
+    columns[: len(values)] = factor.T
+    singular, _, left, work, _, failed = lapack.dgejsv(columns, joba=0, jobu=0, jobv=0, jobr=0)
     if failed:
         raise ArithmeticError(f"the singular values of {gram.tolist()} are not found (dgejsv says {failed})")
     found = singular > 0.0  # LAPACK returns 0 for what it does not resolve

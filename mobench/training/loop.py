@@ -156,8 +156,11 @@ class Group:
 
     def step_of(self, member: Member, losses: Vector, gram: Matrix | None = None) -> Step:
         """Return what a member's method may read at this iteration."""
-        bounds, limits = member.lower_bounds, member.thresholds
-        return Step(losses, member.gradients, bounds, self.iteration, self.total, member.held_out, limits, gram)
+        bounds, limits, epoch = member.lower_bounds, member.thresholds, self.workload.steps_per_epoch
+        return Step(
+            losses, member.gradients, bounds, self.iteration, self.total, member.held_out, limits, gram,
+            member.second_batch, epoch,
+        )  # fmt: skip
 
     def answering_together(self, alive: list[Member]) -> list[Member]:
         """Return the members if their methods answer together: several, whose Gram matrices are all finite."""

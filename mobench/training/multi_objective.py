@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -37,9 +38,10 @@ class MultiObjective:
     `shared` are those of them that all losses share, if not all: the method sees and combines the
     gradients of these, and each other parameter gets the sum of the losses' own gradients, which for
     the head of a task is its own loss's. For methods that use them: `lower_bounds`, known lower
-    bounds of the losses; `total_steps`, how many steps there will be; `held_out`, which returns the
-    losses on a batch that is not trained on, and is called only by methods that read it. `seed`
-    feeds the method's own randomness.
+    bounds of the losses; `total_steps`, how many steps there will be, and `steps_per_epoch`; `held_out`
+    and `second_batch`, which return the losses on a batch that is not trained on, and on a second
+    batch of training data, and are called only by methods that read them. `seed` feeds the method's
+    own randomness.
 
     Like a `zero_grad` followed by `backward`, a step overwrites what `.grad` held before; None is
     left for frozen parameters and for those that no loss depends on.
@@ -54,6 +56,8 @@ class MultiObjective:
         lower_bounds: Sequence[float] | None = None,
         total_steps: int | None = None,
         held_out: Callable[[], Losses] | None = None,
+        second_batch: Callable[[], Losses] | None = None,
+        steps_per_epoch: int | None = None,
         seed: int = 0,
         **hyperparameters: Any,
     ) -> None:
@@ -68,8 +72,10 @@ class MultiObjective:
         self._rows = GradientRows(tensors, shared=self._shared, names=names)
         self._lower_bounds = lower_bounds
         self._total_steps = total_steps
-        self._held_out = held_out
-        self._held_out_rows: GradientRows | None = None
+        self._steps_per_epoch = steps_per_epoch
+        self._beside = {"held_out": held_out, "second_batch": second_batch}
+        """What returns the losses on batches beside the step's own."""
+        self._beside_rows: list[GradientRows] = []
         self._seed = seed
         self._k: int | None = None
         self._names: tuple[str, ...] | None = None
@@ -240,7 +246,7 @@ class MultiObjective:
             update = None if self._overflow else self._update(rows, losses)
         finally:
             rows.clear()
-            self._held_out_rows = None
+            self._beside_rows = []
         self.diagnostics = self._skip(rows, losses) if update is None else update
         return self.diagnostics
 
@@ -249,10 +255,14 @@ class MultiObjective:
         method = self.method
         self._start(len(rows.values))
         # Gradients of features have no counterpart on another batch.
-        held_out = self._evaluate_held_out if self._held_out and rows is self._rows else None
+        beside = {
+            name: partial(self._evaluate, name, called) if called and rows is self._rows else None
+            for name, called in self._beside.items()
+        }
         step = make_step(
-            losses, len(rows.values), rows, self._lower_bounds, self.iteration, self._total_steps, held_out
-        )
+            losses, len(rows.values), rows, self._lower_bounds, self.iteration, self._total_steps,
+            steps_per_epoch=self._steps_per_epoch, **beside,
+        )  # fmt: skip
         before = method.state_dict() if self._scaling else {}
         try:
             update = take_step(method, step, rows)
@@ -268,15 +278,16 @@ class MultiObjective:
         if gram is None and update.weights is not None and not self._scaling:
             refuse_non_finite(self._rows.parameters)
         self.iteration += 1
-        passes += self._held_out_rows.backward_passes if self._held_out_rows else 0
+        passes += sum(each.backward_passes for each in self._beside_rows)
         return Diagnostics(step.iteration, losses, update.weights, gram, step.notes, passes, names=self._names)
 
-    def _evaluate_held_out(self) -> Step:
-        assert self._held_out is not None
-        self._held_out_rows = rows = self._rows.twin()
-        rows.load(cast("Losses", self._in_order(self._held_out())))
+    def _evaluate(self, name: str, losses_on_it: Callable[[], Losses]) -> Step:
+        """Evaluate a batch beside the step's own."""
+        rows = self._rows.twin()
+        self._beside_rows.append(rows)
+        rows.load(cast("Losses", self._in_order(losses_on_it())))
         if len(rows.values) != self._k:
-            raise UserError(f"held_out() returned {len(rows.values)} losses; the step has {self._k}")
+            raise UserError(f"{name}() returned {len(rows.values)} losses; the step has {self._k}")
         return make_step(rows.values, len(rows.values), rows, self._lower_bounds, self.iteration)
 
     def _skip(self, rows: GradientRows, losses: Vector | None) -> Diagnostics:

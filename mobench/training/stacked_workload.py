@@ -62,9 +62,8 @@ class StackedWorkload(TaskEnds, Workload):
         self._grams: Stack | None = None
         self._sources = [task.batches() for task in tasks]
         self._batches: list[Any] = []
-        self._held_out = [GradientRows(task.parameters, names=task.parameter_names) for task in tasks]
-        self._looked_ahead: list[GradientRows] = []
-        """Rows of held-out batches that hold the step under way."""
+        self._others: dict[tuple[str, int], GradientRows] = {}
+        """The rows of batches beside the step's own, by what they are and by member."""
         self._passes = 0
 
     def begin(self, iteration: int) -> Matrix:
@@ -96,18 +95,25 @@ class StackedWorkload(TaskEnds, Workload):
         self.weights[members] = weights
 
     def held_out(self, member: int) -> Step | None:
-        batch = self.tasks[member].held_out_batch()
+        return self._beside("held out", member, self.tasks[member].held_out_batch())
+
+    def second_batch(self, member: int) -> Step | None:
+        return self._beside("second", member, self.tasks[member].second_batch())
+
+    def _beside(self, kind: str, member: int, batch: Any) -> Step | None:
         if batch is None:
             return None
-        rows = self._held_out[member]
-        rows.load(self.tasks[member].held_out_losses(batch))
-        self._looked_ahead.append(rows)
+        task = self.tasks[member]
+        if (kind, member) not in self._others:
+            self._others[kind, member] = GradientRows(task.parameters, names=task.parameter_names)
+        rows = self._others[kind, member]
+        rows.load(task.held_out_losses(batch))
         return Step(rows.values, rows, self.lower_bounds[member])
 
     @torch.no_grad()
     def end(self) -> None:
-        while self._looked_ahead:
-            self._looked_ahead.pop().clear()
+        for beside in self._others.values():
+            beside.clear()
         self.rows()
         for member, (rows, chosen, update) in enumerate(zip(self._members, self.weights, self._updates, strict=True)):
             if member in self.directions:
@@ -132,7 +138,8 @@ class StackedWorkload(TaskEnds, Workload):
         return self.stationarity_on(member, self._sources[member])
 
     def backward_passes(self, member: int) -> int:
-        return self._passes + self._held_out[member].backward_passes
+        beside = (rows.backward_passes for (_, owner), rows in self._others.items() if owner == member)
+        return self._passes + sum(beside)
 
     def state_dict(self) -> dict[str, Any]:
         return {"tasks": [task.state_dict() for task in self.tasks]}

@@ -92,14 +92,18 @@ def make_step(
     iteration: int,
     total_steps: int | None = None,
     held_out: Callable[[], Step | None] | None = None,
+    second_batch: Callable[[], Step | None] | None = None,
+    steps_per_epoch: int | None = None,
 ) -> Step:
     """Return the step a method sees; `losses` is None where only the `k` gradients are known."""
     bounds = None if lower_bounds is None else np.asarray(lower_bounds, dtype=np.float64)
     if bounds is not None and bounds.shape != (k,):
         raise UserError(f"lower_bounds={bounds.tolist()} has {bounds.size} entries; there are {k} objectives")
-    if losses is None:
-        return StepWithoutLosses(np.zeros(k), source, bounds, iteration, total_steps, held_out)
-    return Step(losses, source, bounds, iteration, total_steps, held_out)
+    kind, values = (StepWithoutLosses, np.zeros(k)) if losses is None else (Step, losses)
+    return kind(
+        values, source, bounds, iteration, total_steps, held_out,
+        second_batch=second_batch, steps_per_epoch=steps_per_epoch,
+    )  # fmt: skip
 
 
 def take_step(method: Method, step: Step, gradients: Gradients) -> Update:

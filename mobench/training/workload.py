@@ -69,6 +69,10 @@ class Workload(ABC):
         """Evaluate a held-out batch of a member; None if its problem has none."""
         return None
 
+    def second_batch(self, member: int) -> Step | None:
+        """Evaluate a second batch of a member's training data; None if its problem has none."""
+        return None
+
     def end(self) -> None:
         """Write all members' updates into the parameters' `.grad`."""
 
@@ -296,7 +300,8 @@ class TaskWorkload(TaskEnds, Workload):
         self._batches = task.batches()
         self._batch: Any = None
         self._rows = self._joined_rows(as_vector)
-        self._held_out = self._rows.twin()
+        self._others: dict[str, GradientRows] = {}
+        """The rows of batches beside the step's own, by what they are."""
 
     def _joined_rows(self, as_vector: bool) -> GradientRows:
         """Move the parameters side by side, and let the optimizer take one vector if it is short enough.
@@ -333,14 +338,21 @@ class TaskWorkload(TaskEnds, Workload):
         return self._rows
 
     def held_out(self, member: int) -> Step | None:
-        batch = self.task.held_out_batch()
+        return self._beside("held out", self.task.held_out_batch())
+
+    def second_batch(self, member: int) -> Step | None:
+        return self._beside("second", self.task.second_batch())
+
+    def _beside(self, kind: str, batch: Any) -> Step | None:
         if batch is None:
             return None
-        self._held_out.load(self.task.held_out_losses(batch))
-        return Step(self._held_out.values, self._held_out, self.lower_bounds[0])
+        rows = self._others.get(kind) or self._others.setdefault(kind, self._rows.twin())
+        rows.load(self.task.held_out_losses(batch))
+        return Step(rows.values, rows, self.lower_bounds[0])
 
     def end(self) -> None:
-        self._held_out.clear()
+        for rows in self._others.values():
+            rows.clear()
 
     def grams(self) -> Stack | None:
         gram = self._rows.gram_if_read
@@ -360,7 +372,7 @@ class TaskWorkload(TaskEnds, Workload):
         self.task.after_update(lr)
 
     def backward_passes(self, member: int) -> int:
-        return self._rows.backward_passes + self._held_out.backward_passes
+        return self._rows.backward_passes + sum(rows.backward_passes for rows in self._others.values())
 
     def state_dict(self) -> dict[str, Any]:
         return self.task.state_dict()

@@ -86,6 +86,7 @@ class Compression(TaskProblem):
     """
 
     id = "compression@2"
+    has_second_batch = True
     training: ClassVar = {"optimizer": "adam", "lr": 0.02, "schedule": "cosine", "epochs": 30}
     title = "Network compression"
     formulas = (

@@ -57,6 +57,9 @@ class CompressionTask(Task):
         self.stream = TrainStream(self.splits.train, problem.batch_size, self.splits.augment, streams.torch("data"))
         self.steps_per_epoch = self.stream.batches_per_epoch
         self.held_out_stream = self._stream_of_validation(streams)
+        self._second = streams.torch("second-batch")
+        self.second_stream: TrainStream | None = None
+        """A second stream of training images, begun when it is first asked for."""
         positions = {id(parameter): index for index, parameter in enumerate(self.parameters)}
         self.penalised = [weight for _, weight in networks.penalised(self.model)]
         indices = [positions[id(weight)] for weight in self.penalised]
@@ -134,6 +137,14 @@ class CompressionTask(Task):
     def held_out_batch(self) -> Batch | None:
         """Return validation images; configurations are selected on them too, and reported on test images."""
         return None if self.held_out_stream is None else self.held_out_stream.next_batch()
+
+    def second_batch(self) -> Batch:
+        if self.second_stream is None:
+            self.second_stream = self._second_stream()
+        return self.second_stream.next_batch()
+
+    def _second_stream(self) -> TrainStream:
+        return TrainStream(self.splits.train, self.problem.batch_size, self.splits.augment, self._second)
 
     def held_out_losses(self, batch: Batch) -> Sequence[Tensor | KnownGradient]:
         with still_statistics(self.model):
@@ -220,6 +231,7 @@ class CompressionTask(Task):
             "penalties": [penalty.state_dict() for penalty in self.penalties],
             **({} if self.teacher is None else {"teacher": self.teacher.state_dict()}),
             **held_out,
+            **({} if self.second_stream is None else {"second": self.second_stream.state_dict()}),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -233,6 +245,9 @@ class CompressionTask(Task):
             self.teacher.load_state_dict(state["teacher"])
         if self.held_out_stream is not None and "held_out" in state:
             self.held_out_stream.load_state_dict(state["held_out"])
+        if "second" in state:
+            self.second_stream = self._second_stream()
+            self.second_stream.load_state_dict(state["second"])
 
 
 def _log10(value: float) -> float:

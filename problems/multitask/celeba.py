@@ -88,6 +88,7 @@ class CelebA(TaskProblem):
     """
 
     id = "celeba@1"
+    has_second_batch = True
     title = "CelebA, forty attributes of a face"
     formulas = (
         Formula(

@@ -43,6 +43,7 @@ class MultiOutput(TaskProblem):
     """
 
     id = "multi-output@1"
+    has_second_batch = True
     title = "Multi-output regression"
     formulas = (
         Formula(

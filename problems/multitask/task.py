@@ -103,6 +103,9 @@ class SharedTrunk(Task):
         self.stream = Shuffled(self.data.train, batch_size, streams.torch("data"))
         self.held_out = Shuffled(self.data.validation, batch_size, streams.torch("held-out"))
         self.steps_per_epoch = self.stream.per_epoch
+        self._second = streams.torch("second-batch")
+        self.second_stream: Shuffled | None = None
+        """A second stream of training rows, begun when it is first asked for."""
 
     def batches(self) -> Iterator[Rows]:
         while True:
@@ -111,6 +114,10 @@ class SharedTrunk(Task):
     def held_out_batch(self) -> Rows:
         """Return validation rows; configurations are selected on them too, and reported on test rows."""
         return self.held_out.next_batch()
+
+    def second_batch(self) -> Rows:
+        self.second_stream = self.second_stream or Shuffled(self.data.train, self.stream.batch_size, self._second)
+        return self.second_stream.next_batch()
 
     def outputs(self, inputs: Tensor) -> list[Tensor]:
         """Return the outputs of all heads."""
@@ -131,8 +138,12 @@ class SharedTrunk(Task):
         return (totals / len(rows)).tolist()
 
     def state_dict(self) -> dict[str, Any]:
-        return {"stream": self.stream.state_dict(), "held_out": self.held_out.state_dict()}
+        second = {} if self.second_stream is None else {"second": self.second_stream.state_dict()}
+        return {"stream": self.stream.state_dict(), "held_out": self.held_out.state_dict(), **second}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.stream.load_state_dict(state["stream"])
         self.held_out.load_state_dict(state["held_out"])
+        if "second" in state:
+            self.second_stream = Shuffled(self.data.train, self.stream.batch_size, self._second)
+            self.second_stream.load_state_dict(state["second"])

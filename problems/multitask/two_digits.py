@@ -44,6 +44,7 @@ class TwoDigits(TaskProblem):
     """
 
     id = "two-digits@1"
+    has_second_batch = True
     title = "Two overlaid digits"
     formulas = (
         Formula(

@@ -58,6 +58,7 @@ class PhysicsProblem(TaskProblem):
     low: ClassVar[tuple[float, float]]
     """The domain's lower corner."""
     high: ClassVar[tuple[float, float]]
+    has_second_batch = True
     axes: ClassVar[tuple[str, str]] = ("x", "t")
     conditions: ClassVar[tuple[str, ...]]
     """The objectives, the equation's residual first."""
@@ -146,6 +147,7 @@ class PhysicsTask(Task):
         self.parameter_names = self.network.names
         self.generator = streams.torch("data")
         self.generator_held_out = streams.torch("held-out")
+        self.generator_second = streams.torch("second-batch")
 
     def draw(self, generator: torch.Generator, times: int = 1) -> tuple[Tensor, Tensor]:
         """Return points inside, and numbers in [0, 1) along the edges of each condition."""
@@ -161,6 +163,9 @@ class PhysicsTask(Task):
 
     def held_out_batch(self) -> tuple[Tensor, Tensor]:
         return self.draw(self.generator_held_out)
+
+    def second_batch(self) -> tuple[Tensor, Tensor]:
+        return self.draw(self.generator_second)
 
     def losses(self, batch: tuple[Tensor, Tensor]) -> Sequence[Tensor]:
         inside, edges = batch
@@ -191,11 +196,13 @@ class PhysicsTask(Task):
         return {"picture": [[float(f"{value:.4g}") for value in row] for row in drawn.tolist()]}
 
     def state_dict(self) -> dict[str, Any]:
-        return {"data": self.generator.get_state(), "held_out": self.generator_held_out.get_state()}
+        generators = {"data": self.generator, "held_out": self.generator_held_out, "second": self.generator_second}
+        return {name: generator.get_state() for name, generator in generators.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.generator.set_state(state["data"])
         self.generator_held_out.set_state(state["held_out"])
+        self.generator_second.set_state(state["second"])
 
 
 class PhysicsStack(TaskStack):

@@ -199,7 +199,9 @@ def test_presets_set_both_gradients(page: Page) -> None:
 def test_rescaling_shows_who_moves(page: Page) -> None:
     page.click('[data-rescale="1"]')
     said = status(page, "multiplied by 10")
-    assert {"AuxiNash", "FAMO", "PCD"} <= {*said.partition("Direction kept: ")[2].partition(".")[0].split("; ")}
+    assert {"AuxiNash, fixed p", "FAMO", "PCD"} <= {
+        *said.partition("Direction kept: ")[2].partition(".")[0].split("; ")
+    }
     turned = {name: cells(page, name)[6] for name in KEYS}
     kept = {name for name, text in turned.items() if text == "kept"}
     assert kept == {"auxinash", "famo", "pcd"}

@@ -34,7 +34,10 @@ def spec_of(method: str, settings: dict[str, Any]) -> RunSpec:
 def end_of(spec: RunSpec, checkpoint: Path | None) -> dict[str, Any]:
     fresh = spec.build_method()
     fresh.reset(4, Streams(spec.seed).numpy("method"))
-    group = loop._trained([spec], checkpoint, 1e9, may_leave=False)
+    group = loop.Group([spec])
+    if checkpoint is not None:
+        group = loop._resumed(group, checkpoint)
+    group.run(None, 1e9)
     (member,) = group.members
     outcome = group.outcome(member)
     assert outcome.status == "done", outcome.error

@@ -10,8 +10,12 @@ import mobench
 from mobench.core.registry import methods
 from mobench.errors import NonFiniteError
 
-COMBINING = [name for name, method in methods().items() if method().proximal_weight is None]
-"""Methods whose step is a combination of the gradients; the proximal map of a penalty is the problem's."""
+COMBINING = [
+    name
+    for name, method in methods().items()
+    if (made := method()).proximal_weight is None and not made.needs_second_batch
+]
+"""Methods whose step is a combination of these gradients; the proximal map of a penalty is the problem's."""
 FAMILIES = ("general", "zero", "one zero", "identical", "opposite", "spread")
 
 

@@ -22,6 +22,9 @@ RUNS = {
     "auxinash": {"powers": "learned", "power_every": 3},
     "moco": {},
     "dwa": {"period": 4},
+    "modo": {},
+    "sdmgrad": {"batches": "two"},
+    "bloop": {"rho": 0.3},
     "pcd": {"schedule": "annealed"},
 }
 

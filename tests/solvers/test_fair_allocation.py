@@ -21,6 +21,24 @@ def test_the_equations_hold(k: int, alpha: float, decades: float) -> None:
         np.testing.assert_allclose((gram @ weights) * weights ** (1.0 / alpha), np.ones(k), rtol=1e-7)
 
 
+@pytest.mark.parametrize("alpha", [20.0, 100.0])
+@pytest.mark.parametrize("k", [3, 5, 16])
+def test_the_equations_hold_for_large_alpha_and_lengths_four_decades_apart(k: int, alpha: float) -> None:
+    """A quarter of these were given up, where an objective that gains more than it is due has a weight near zero."""
+    rng = np.random.default_rng(k)
+    for _ in range(15):
+        unit = rng.standard_normal((k, 30))
+        unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+        lengths = 10.0 ** np.array([-2.0, 2.0, *rng.uniform(-2.0, 2.0, k - 2)])
+        gradients = unit * lengths[:, None]
+        gram = gradients @ gradients.T
+        weights, solved = fair_allocation(gram, alpha)
+        assert solved and weights.min() > 0.0
+        told = weights * lengths > 1e-150 * (weights * lengths).max()
+        np.testing.assert_allclose((gram @ weights * weights ** (1.0 / alpha))[told], 1.0, rtol=1e-6)
+        assert (gram @ weights * weights ** (1.0 / alpha))[~told].min(initial=1.0) >= 1.0 - 1e-6, "more than is due"
+
+
 def test_proportional_fairness_is_the_nash_bargain_and_continuous_there() -> None:
     gram = np.array([[4.0, -1.0, 0.5], [-1.0, 2.0, 0.3], [0.5, 0.3, 1.0]])
     nash = nash_bargain(gram, np.ones(3)).alpha

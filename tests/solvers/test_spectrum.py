@@ -27,6 +27,18 @@ def test_balanced_weights_are_exact_over_twelve_decades(k: int, decades: float) 
         np.testing.assert_allclose(found, true, rtol=1e-8, atol=1e-9 * np.abs(true).max())
 
 
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("decades", [4.0, 9.0, 12.0])
+def test_the_balanced_update_is_right_to_rounding_whatever_the_lengths(k: int, decades: float) -> None:
+    rng = np.random.default_rng(k)
+    unit = rng.standard_normal((k, 12))
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    spread = np.array([-0.5, 0.5, *rng.uniform(-0.5, 0.5, k - 2)])
+    gradients = unit * 10.0 ** (decades * spread)[:, None]
+    off = balanced_weights(gradients @ gradients.T, "min") - oracle(gradients)
+    assert np.linalg.norm(off @ gradients) <= 1e-13 * np.linalg.norm(oracle(gradients) @ gradients)
+
+
 def test_balanced_gradients_are_orthogonal_and_of_the_shortest_length() -> None:
     """‖d‖² = λ_min/K, and d has the same product with every principal direction."""
     gradients = np.random.default_rng(0).standard_normal((4, 9))

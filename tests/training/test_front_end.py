@@ -24,8 +24,12 @@ from tests.training.small_methods import (
     two_losses,
 )
 
-COMBINING = sorted(name for name, kind in mobench.core.registry.methods().items() if kind().proximal_weight is None)
-"""Methods that can be used in one's own loop: all but those whose step is a problem's proximal map."""
+COMBINING = sorted(
+    name
+    for name, kind in mobench.core.registry.methods().items()
+    if (made := kind()).proximal_weight is None and not made.needs_second_batch
+)
+"""Methods that can be used in one's own loop without more: those whose step is a problem's proximal map cannot."""
 
 
 def test_it_replaces_backward_for_any_optimizer() -> None:

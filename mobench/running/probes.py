@@ -278,16 +278,21 @@ def _tf32(probe: Probe) -> Answer:
 
 
 @dataclass(frozen=True)
-class _OnRandomData(RunSpec):
+class OnRandomData(RunSpec):
     """A run that needs no data to be fetched; it is never stored."""
 
     def build_problem(self) -> Problem:
         return super().build_problem().on_random_data()
 
+    @classmethod
+    def like(cls, spec: RunSpec) -> OnRandomData:
+        """Return the same run on random data."""
+        return cls(**{name: getattr(spec, name) for name in RunSpec.__dataclass_fields__})
+
 
 def _stand_in(probe: Probe) -> RunSpec:
     assert probe.spec is not None
-    return _OnRandomData(**{name: getattr(probe.spec, name) for name in RunSpec.__dataclass_fields__})
+    return OnRandomData.like(probe.spec)
 
 
 def _resume(probe: Probe) -> Answer:

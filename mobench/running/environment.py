@@ -42,17 +42,18 @@ def environment() -> Environment:
     )
 
 
-def on_device(found: Environment, device: str, jobs_per_gpu: int = 1) -> Environment:
+def on_device(found: Environment, device: str, jobs_per_gpu: int = 1, tf32: str = "auto") -> Environment:
     """Return the environment with the name of the torch device that does the work, and how it computes.
 
-    To be called in the process that has computed, which knows the flags of torch. A CPU has neither TF32 nor libraries
-    of CUDA, and shares nothing.
+    To be called in the process that has computed, which knows the flags of torch; where the run's training says
+    `tf32=true` or `false`, they were so meanwhile. A CPU has neither TF32 nor libraries of CUDA, and shares nothing.
     """
     machine = resources()
     way: dict[str, Any] = {"deterministic": machine.deterministic, "channels_last": machine.channels_last}
     versions = dict(found.versions)
     if device.startswith("cuda"):
-        way |= {"capability": capability(device), **tf32_flags(), "jobs_per_gpu": jobs_per_gpu}
+        flags = tf32_flags() if tf32 == "auto" else dict.fromkeys(tf32_flags(), tf32 == "true")
+        way |= {"capability": capability(device), **flags, "jobs_per_gpu": jobs_per_gpu}
         versions |= device_versions()
     return replace(found, versions=versions, hardware={**found.hardware, "device": _device_name(device), **way})
 

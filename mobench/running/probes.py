@@ -33,6 +33,7 @@ from mobench.running.memory import MemoryMeter
 from mobench.running.planned_work import load_noting
 from mobench.running.probe import BUILDS, HELPS, Probe, ProbeResult
 from mobench.running.worker_main import Note
+from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.loop import Group
 from mobench.training.stopping import ran_out_of_memory
@@ -73,7 +74,7 @@ def answer(note: Note, probe: Probe, plugins: Sequence[str]) -> ProbeResult:
     note(f"the probe '{probe.title}'")
     helps = HELPS[probe.name]
     try:
-        with one_thread():
+        with one_thread(), deterministic_algorithms(resources().deterministic):
             found = PROBES[probe.name](probe)
     except ProbeError as error:
         return ProbeResult(probe.title, "failed", str(error), error.helps)

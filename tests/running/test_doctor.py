@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from mobench.cli.command import commands
 from mobench.core.nvidia_driver import Driver, nvidia_driver
 from mobench.errors import MissingDataError, UserError
 from mobench.planning.estimate import TimedSteps
@@ -430,3 +432,12 @@ def test_a_rank_deficient_matrix_is_what_is_decomposed(monkeypatch: pytest.Monke
     monkeypatch.setattr(torch.linalg, "eigh", lambda matrix: (seen.append(matrix), decompose(matrix))[1])
     assert ask("eigh").verdict == "ok"
     assert seen[0].shape == (512, 512) and np.linalg.matrix_rank(seen[0].numpy()) == 256
+
+
+def test_the_commands_and_probes_of_the_document_are_those_there_are() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "gpu.md").read_text(encoding="utf-8")
+    lines = [line.partition("#")[0].split() for line in text.splitlines() if line.startswith("    mobench ")]
+    assert len(lines) >= 8
+    for _, name, *words in lines:
+        commands()[name].read(words)
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [*PROBES]

@@ -63,6 +63,9 @@ def test_a_gpu_run_names_what_it_computed_with_and_how_and_a_cpu_run_does_not(mo
     }
     told = {"capability": "8.0", "tf32_convolutions": True, "tf32_products": False, "jobs_per_gpu": 2}
     assert found.hardware.items() >= {"device": "cuda (NVIDIA A100-SXM4-40GB)", **told}.items()
+    for asked in (True, False):
+        hardware = on_device(environment(), "cuda", 1, str(asked).lower()).hardware
+        assert (hardware["tf32_convolutions"], hardware["tf32_products"]) == (asked, asked)
     here = on_device(environment(), "cpu", 2)
     assert here.versions == environment().versions and not {*told} & {*here.hardware}
 

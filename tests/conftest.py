@@ -32,6 +32,12 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let `pytest -m gpu` print what it skips, and why."""
+    if config.option.markexpr == "gpu":
+        config.option.reportchars += "s"
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "results")
@@ -82,7 +88,7 @@ def _skip_without_gpu(items: list[pytest.Item]) -> None:
 
     if not torch.cuda.is_available():
         for item in marked:
-            item.add_marker(pytest.mark.skip(reason="torch sees no CUDA device here"))
+            item.add_marker(pytest.mark.skip(reason=f"torch {torch.__version__} sees no CUDA device; `mobench doctor`"))
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from mobench.core.method import Method, Step, Vector
 from mobench.core.registry import find_method
 from mobench.core.streams import Streams
 from mobench.problems.compression import Compression
-from mobench.problems.compression.data.images import Images, Splits
+from mobench.problems.compression.data.images import random_splits
 from mobench.problems.compression.networks import input_shape
 from mobench.problems.compression.task import CompressionTask
 from mobench.training.make_workload import workload_of
@@ -40,22 +40,13 @@ ADAM = Training(optimizer="adam", lr=1e-3)
 TakeStep = Callable[[], None]
 
 
-def random_images(shape: tuple[int, int, int], count: int) -> Splits:
-    """Return noise that looks like a data set of coloured images in ten classes."""
-    generator = torch.Generator().manual_seed(0)
-    pixels = torch.randint(256, (count, *shape), dtype=torch.uint8, generator=generator)
-    labels = torch.randint(10, (count,), generator=generator)
-    images = Images(pixels, labels, (127.5,) * shape[0], (74.0,) * shape[0])
-    return Splits(images, images, images, classes=10, augment=True)
-
-
 class Subject:
     """A network, its random images and its Adam, as a compression run with K objectives has them."""
 
     def __init__(self, network: str, batch: int, k: int) -> None:
         problem = Compression(dataset="cifar-10", network=network, penalty=PENALTIES[k], batch_size=batch)
         self.problem = problem
-        self.task = CompressionTask(problem, Streams(0), random_images(input_shape(network), 4 * batch))
+        self.task = CompressionTask(problem, Streams(0), random_splits(input_shape(network), 4 * batch, 10))
         self.parameters: list[Tensor] = list(self.task.parameters)
         self.optimizer = ADAM.build(self.parameters, fused=True)
 

@@ -20,10 +20,9 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 from torchvision import transforms
 
-from benchmarks.peers.contestants import random_images
 from benchmarks.peers.row import Asked, Ratio, Row
 from mobench.problems.compression.data import load
-from mobench.problems.compression.data.images import Images
+from mobench.problems.compression.data.images import Images, random_splits
 from mobench.problems.compression.data.stream import TrainStream
 
 PART = "data"
@@ -66,7 +65,9 @@ class Photographs(Dataset[tuple[torch.Tensor, int]]):
 def rows(size: Size) -> Iterator[Row]:
     """Yield how many times more images the stream delivers."""
     torch.set_num_threads(1)
-    train = random_images((3, 32, 32), size.images).train if size.root is None else load("cifar-10", size.root).train
+    train = (
+        random_splits((3, 32, 32), size.images, 10).train if size.root is None else load("cifar-10", size.root).train
+    )
     stream = TrainStream(train, BATCH, True, torch.Generator().manual_seed(0))
     batches = loader(train, size.batches)
     rate_of_stream(stream, size.batches), rate_of_loader(batches)

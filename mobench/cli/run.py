@@ -132,6 +132,10 @@ class Run(Command, Resources):
 
             log = None if self.log is None else EventLog(Path(self.log))
             work = plan_work(request, check_suites, guarded=guarded)
+            if work.pending and not executor.elsewhere:
+                from mobench.running.doctor import precisions_of, refuse_unusable_devices
+
+                refuse_unusable_devices(self.share, precisions_of(work.pending))
         except UserError:
             if started:
                 fork_server.abandon()  # there is nothing to load torch for

@@ -127,6 +127,10 @@ class Problem(Described, ABC):
     def prepare(self) -> None:
         """Check before the first run that all data is present; raise `UserError` if a user must act."""
 
+    def on_random_data(self) -> Problem:
+        """Return the problem with random data of the same shapes where its own has to be fetched, to time steps."""
+        return self
+
     def export(
         self, tensors: Mapping[str, torch.Tensor], metrics: Mapping[str, float], out: Path, options: Mapping[str, Any]
     ) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from mobench.core.resources import resources
 from mobench.core.spec import RunSpec, hash_of
 from mobench.training.loop import Group
 from mobench.training.optimizer import Training
@@ -25,7 +29,7 @@ def estimate_seconds(groups: Sequence[Sequence[RunSpec]], device: str) -> float:
         stated = problem.seconds_per_step(device)
         kind = hash_of([first.problem, sorted({spec.method for spec in specs}), len(problem.objectives())])
         if stated is None and kind not in known:
-            known[kind] = _seconds_per_run_and_step(specs)
+            known[kind] = time_steps(specs).seconds / len(specs)
         per_step = known[kind] if stated is None else stated
         total += per_step * len(specs) * _steps(first)
     return total
@@ -36,14 +40,51 @@ def states_its_cost(specs: Sequence[RunSpec]) -> bool:
     return specs[0].build_problem().seconds_per_step("cpu") is not None
 
 
-def _seconds_per_run_and_step(specs: Sequence[RunSpec]) -> float:
+@dataclass(frozen=True)
+class TimedSteps:
+    """What the steps of a group took."""
+
+    seconds: float
+    """Of one step of all its runs."""
+    steps: int
+    """Over how many steps that is the mean."""
+    error: str | None
+    """Why a run of the group failed meanwhile."""
+
+
+def time_steps(specs: Sequence[RunSpec], budget: float = math.inf) -> TimedSteps:
+    """Take a few steps of runs in lockstep, and time them.
+
+    The first step is not counted. The others are at most `TRIED_STEPS`, fewer where these would take longer than
+    `budget` seconds, and one at least if the runs have a second step.
+    """
     group = Group(specs)
-    group.total = min(group.total, 1)
+    last = min(group.total, TRIED_STEPS + 1)
+    _take(group, min(last, 1))
+    seconds = _take(group, min(last, 2))
+    last = min(last, 1 + math.ceil(min(TRIED_STEPS, budget / max(seconds, 1e-9))))
+    seconds += _take(group, last)
+    counted = max(1, group.iteration - 1)
+    return TimedSteps(seconds / counted, counted, next(filter(None, (each.error for each in group.members)), None))
+
+
+def _take(group: Group, last: int) -> float:
+    """Train up to a step, and return the seconds until its results are there."""
+    group.total = last
+    _finish()
+    started = time.perf_counter()
     group.run(None, 0.0)
-    warm = group.seconds
-    group.total = min(_steps(specs[0]), TRIED_STEPS + 1)
-    group.run(None, 0.0)
-    return (group.seconds - warm) / max(1, group.iteration - 1) / len(specs)
+    _finish()
+    return time.perf_counter() - started
+
+
+def _finish() -> None:
+    """Wait for what a device still does."""
+    device = resources().torch_device
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.synchronize(device)
 
 
 def _steps(spec: RunSpec) -> int:

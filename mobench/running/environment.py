@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from mobench.core.nvidia_driver import nvidia_driver
 from mobench.core.resources import resources
 from mobench.store.record import Environment
 
@@ -23,7 +26,11 @@ LIBRARIES = ("mobench", "torch", "numpy", "scipy")
 def environment() -> Environment:
     """Describe this process's environment; read once, about 20 ms."""
     return Environment(
-        versions={"python": platform.python_version(), **{name: _version(name) for name in LIBRARIES}},
+        versions={
+            "python": platform.python_version(),
+            **{name: _version(name) for name in LIBRARIES},
+            "torch": _torch_version(),
+        },
         hardware={
             "cpu": _cpu_model(),
             "cores": psutil.cpu_count(logical=True),
@@ -35,11 +42,62 @@ def environment() -> Environment:
     )
 
 
-def on_device(found: Environment, device: str) -> Environment:
-    """Return the environment with the name of the torch device that does the work, and how it computes."""
+def on_device(found: Environment, device: str, jobs_per_gpu: int = 1, tf32: str = "auto") -> Environment:
+    """Return the environment with the name of the torch device that does the work, and how it computes.
+
+    To be called in the process that has computed, which knows the flags of torch; where the run's training says
+    `tf32=true` or `false`, they were so meanwhile. A CPU has neither TF32 nor libraries of CUDA, and shares nothing.
+    """
     machine = resources()
-    way = {"deterministic": machine.deterministic, "channels_last": machine.channels_last}
-    return replace(found, hardware={**found.hardware, "device": _device_name(device), **way})
+    way: dict[str, Any] = {"deterministic": machine.deterministic, "channels_last": machine.channels_last}
+    versions = dict(found.versions)
+    if device.startswith("cuda"):
+        flags = tf32_flags() if tf32 == "auto" else dict.fromkeys(tf32_flags(), tf32 == "true")
+        way |= {"capability": capability(device), **flags, "jobs_per_gpu": jobs_per_gpu}
+        versions |= device_versions()
+    return replace(found, versions=versions, hardware={**found.hardware, "device": _device_name(device), **way})
+
+
+def device_versions() -> dict[str, str | None]:
+    """Return the versions of what torch computes with on a CUDA device, and of the driver."""
+    import torch
+
+    cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+    driver = nvidia_driver()
+    return {
+        "cuda": torch.version.cuda or torch.version.hip,
+        "cudnn": None if cudnn is None else str(cudnn),
+        "driver": driver.version if driver is not None else None,
+    }
+
+
+def capability(device: str) -> str:
+    """Return the compute capability of a CUDA device, e.g. `8.0`."""
+    import torch
+
+    return ".".join(map(str, torch.cuda.get_device_capability(device)))
+
+
+def tf32_flags() -> dict[str, bool]:
+    """Say whether torch may round factors of float32 to ten bits, in convolutions and in products of matrices.
+
+    Devices below capability 8.0 cannot. Torch refuses to tell its older flags where its newer ones were set, and has
+    no newer ones before 2.9.
+    """
+    import torch
+
+    backends: Any = torch.backends
+    newer = getattr(backends.cudnn, "conv", None)
+    if newer is None:
+        return {"tf32_convolutions": backends.cudnn.allow_tf32, "tf32_products": backends.cuda.matmul.allow_tf32}
+
+    def is_tf32(own: str) -> bool:
+        return (backends.fp32_precision if own == "none" else own) == "tf32"
+
+    return {
+        "tf32_convolutions": is_tf32(newer.fp32_precision),
+        "tf32_products": is_tf32(backends.cuda.matmul.fp32_precision),
+    }
 
 
 def revision(package: Path) -> dict[str, Any] | None:
@@ -75,6 +133,20 @@ def _version(library: str) -> str | None:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _torch_version() -> str | None:
+    """Return `torch.__version__`, whose local part names the build, e.g. `2.6.0+cu124`, without loading torch.
+
+    The metadata of wheels from PyPI leave that part out.
+    """
+    found = find_spec("torch")
+    file = Path(found.origin).with_name("version.py") if found is not None and found.origin else None
+    if file is not None and file.exists():
+        told = re.search(r"^__version__ = '([^']+)'", file.read_text(), re.MULTILINE)
+        if told is not None:
+            return told[1]
+    return _version("torch")
 
 
 def _cpu_model() -> str:

@@ -94,7 +94,8 @@ def execute(
         for context in within:
             stack.enter_context(context)
         tell = partial(_tell, (publisher.update, on_event))
-        execution = _Execution(parts, work, store, leases, tell, train, interruption, _by_digest(plugins))
+        files = _by_digest(plugins)
+        execution = _Execution(parts, work, store, leases, tell, train, interruption, files, share.jobs_per_gpu)
         if groups:
             limits = Limits(time_limit, memory_limit)
             execution.run(executor, Setup(limits, share, interruption, execution.stepped))
@@ -148,6 +149,7 @@ class _Execution:
         train: Train | str,
         interruption: Interruption,
         plugins: Mapping[str, str],
+        jobs_per_gpu: int,
     ) -> None:
         self.store = store
         self.leases = leases
@@ -155,6 +157,7 @@ class _Execution:
         self.train = train
         self.interruption = interruption
         self.plugins = plugins
+        self.jobs_per_gpu = jobs_per_gpu
         self.environment = environment()
         self.work = work
         """The expected seconds of each run."""
@@ -176,7 +179,8 @@ class _Execution:
         """Return the job of training `groups`, with the plugins that they need."""
         digests = sorted({digest for group in groups for spec in group for digest in spec.sources.values()})
         files = tuple(self.plugins[digest] for digest in digests if digest in self.plugins)
-        return Job(tuple(map(tuple, groups)), self.store.root.absolute(), self.train, self.environment, files)
+        root, shared = self.store.root.absolute(), self.jobs_per_gpu
+        return Job(tuple(map(tuple, groups)), root, self.train, self.environment, files, jobs_per_gpu=shared)
 
     def push(self, attempt: _Attempt) -> None:
         """Queue a job; the heaviest leaves first, equals in the order they came, and those to be alone last."""

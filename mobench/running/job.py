@@ -38,6 +38,8 @@ class Job:
     """Says whether the driver still has a run; without one nobody else is at work."""
     alone: bool = False
     """Whether nothing else may use its device meanwhile: memory ran out when it had company."""
+    jobs_per_gpu: int = 1
+    """How many jobs may share its GPU."""
 
     @cached_property
     def specs(self) -> tuple[RunSpec, ...]:

@@ -82,7 +82,8 @@ def _train_group(
         os._exit(0)  # a method has forked, and its child came this far: the runs are the parent's
     finished = utc_now()
     memory = meter.peak(len(specs))
-    environment = on_device(job.environment, _device_used(memory))
+    tf32 = str(specs[0].run_training.get("tf32", "auto"))
+    environment = on_device(job.environment, _device_used(memory), job.jobs_per_gpu, tf32)
     records = [
         (RunRecord(spec, settled(trained), memory, environment, started, finished, shared), trained)
         for spec, trained in zip(specs, outcomes, strict=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from mobench.store.columns import RunColumns
 from mobench.store.record import Environment
+
+LIBRARIES = ("python", "torch", "numpy", "scipy", "cuda", "cudnn", "driver")
 
 
 @dataclass
@@ -39,9 +42,10 @@ class Provenance:
         _count(self.versions, str(versions.get("mobench")), runs)
         if code:
             _count(self.commits, f"{str(code.get('commit'))[:12]}{'+' if code.get('dirty') else ''}", runs)
-        named = [name for name in ("python", "torch", "numpy", "scipy") if versions.get(name)]
+        named = [name for name in LIBRARIES if versions.get(name)]
         _count(self.libraries, ", ".join(f"{name} {versions[name]}" for name in named), runs)
-        _count(self.machines, f"{hardware.get('device')}: {hardware.get('cpu')}, {hardware.get('cores')} cores", runs)
+        parts = [str(hardware.get("cpu")), f"{hardware.get('cores')} cores", *_arithmetic(hardware)]
+        _count(self.machines, f"{hardware.get('device')}: {', '.join(parts)}", runs)
 
     def facts(self) -> list[tuple[str, list[str]]]:
         """Return where results come from, as terms and descriptions."""
@@ -72,6 +76,17 @@ class Provenance:
             total.first = min(filter(None, (total.first, part.first)), default="")
             total.last = max(total.last, part.last)
         return total
+
+
+def _arithmetic(hardware: Mapping[str, Any]) -> list[str]:
+    """Return in words what a record says of how its GPU computed."""
+    told = [f"capability {hardware['capability']}"] if hardware.get("capability") else []
+    rounded = {"tf32_convolutions": "convolutions", "tf32_products": "products"}
+    allowed = [word for name, word in rounded.items() if hardware.get(name)]
+    if any(name in hardware for name in rounded):
+        told.append(f"TF32 in {' and '.join(allowed)}" if allowed else "no TF32")
+    shared = hardware.get("jobs_per_gpu", 1)
+    return told if shared == 1 else [*told, f"{shared} jobs a GPU"]
 
 
 def _count(counts: dict[str, int], key: str, by: int) -> None:

@@ -24,8 +24,10 @@ POINTS = 3.0
 DEVIATIONS = 3.0
 FEWEST_SEEDS = 3
 """Numbers of a run on a GPU also agree within so many standard deviations over its seeds, of which it takes three."""
-WAYS = ("deterministic", "channels_last")
-"""How a device computed; an earlier record does not say."""
+WAYS = ("deterministic", "channels_last", "capability", "tf32_convolutions", "tf32_products", "jobs_per_gpu")
+"""How a device computed; an earlier record does not say, and on a CPU most of it has no meaning."""
+DEVICE_VERSIONS = ("cuda", "cudnn", "driver")
+"""What a device computed with, in the same way."""
 LISTED = 3
 """How many differences of a run are spelled out."""
 
@@ -33,12 +35,22 @@ LISTED = 3
 def same_setup(one: Environment, other: Environment) -> bool:
     """Say whether two runs must agree to the last bit: same versions, same processor, same device, same arithmetic.
 
-    On a GPU they must only if both used deterministic algorithms alone: others add in an order that changes.
+    On a GPU they must only if both used deterministic algorithms alone: others add in an order that changes. Builds of
+    one version of torch, `2.6.0+cpu` and `2.6.0+cu124`, are different ones. What a record does not say is no
+    difference: leaving it out asks for more, not for less.
     """
     repeatable = not on_gpu(one) or all(found.hardware.get("deterministic") for found in (one, other))
     keys = ("cpu", "device", *(key for key in WAYS if key in one.hardware and key in other.hardware))
     alike = all(one.hardware.get(key) == other.hardware.get(key) for key in keys)
-    return repeatable and alike and one.versions == other.versions
+    return repeatable and alike and _same_versions(one.versions, other.versions)
+
+
+def _same_versions(one: Mapping[str, str | None], other: Mapping[str, str | None]) -> bool:
+    optional = [name for name in DEVICE_VERSIONS if name in one and name in other]
+    needed = sorted({*one, *other} - {*DEVICE_VERSIONS, "torch"})
+    builds = [str(versions.get("torch")).partition("+") for versions in (one, other)]
+    same_torch = builds[0][0] == builds[1][0] and (builds[0] == builds[1] or not all(local for *_, local in builds))
+    return same_torch and all(one.get(name) == other.get(name) for name in (*needed, *optional))
 
 
 def on_gpu(environment: Environment) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from mobench.core.task_stack import StackedParameters, TaskStack
 
+    from .data.images import Splits
     from .task import CompressionTask
 
 COMPILING = Metric(
@@ -55,6 +57,8 @@ BELONGS = {
     "teacher_lr": "distillation",
 }
 """Settings that only one set of secondaries reads."""
+RANDOM_BATCHES = 32
+"""An epoch of random images: more steps than are timed, so that none of these ends with an evaluation."""
 
 
 @register
@@ -145,6 +149,7 @@ class Compression(TaskProblem):
         0.1, low=0.0, low_open=True, meaning="the teacher's learning rate, with Adam and cosine decay", implicit=True
     )
     compile: bool = flag(False, meaning="let torch.compile make the forward and backward pass", implicit=True)
+    _random_data = False
 
     def __init__(self, **values: object) -> None:
         super().__init__(**values)
@@ -202,6 +207,11 @@ class Compression(TaskProblem):
 
         check_data(self)
 
+    def on_random_data(self) -> Compression:
+        same = Compression(**self.configuration())
+        same._random_data = self.dataset != "digits"
+        return same
+
     def export(
         self, tensors: Mapping[str, torch.Tensor], metrics: Mapping[str, float], out: Path, options: Mapping[str, Any]
     ) -> str:
@@ -231,7 +241,13 @@ class Compression(TaskProblem):
     def start(self, streams: Streams) -> Task:
         from .task import CompressionTask
 
-        return CompressionTask(self, streams)
+        return CompressionTask(self, streams, self._random_splits() if self._random_data else None)
+
+    def _random_splits(self) -> Splits:
+        from .data.images import random_splits
+
+        splits = random_splits(input_shape(self.network), RANDOM_BATCHES * self.batch_size, CLASSES[self.dataset])
+        return (splits if self.holdout else replace(splits, val=None)).to(resources().torch_device)
 
     def stack(self, tasks: Sequence[Task], parameters: StackedParameters) -> TaskStack:
         from .stack import CompressionStack

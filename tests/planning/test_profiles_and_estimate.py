@@ -4,7 +4,7 @@ import torch
 from mobench import UserError
 from mobench.core import speed
 from mobench.core.resources import Resources, resources
-from mobench.planning.estimate import estimate_seconds, states_its_cost
+from mobench.planning.estimate import estimate_seconds, states_its_cost, time_steps
 from mobench.planning.plan import make_groups, make_plan
 from mobench.planning.suite import choose_profile, load_suite
 from mobench.planning.suite_parts import SuiteFile
@@ -54,6 +54,15 @@ def test_a_problem_that_states_its_cost_is_believed():
 
 def planned(suite, profile, **overrides):
     return make_groups(make_plan(load_suite(suite, profile), overrides).specs)
+
+
+def test_twenty_steps_are_timed_after_the_first_or_as_many_as_there_are_time_for():
+    def timed(steps, budget=float("inf")):
+        plan = make_plan(load_suite("plane", "quick"), {"methods": ["ws"], "training.steps": steps})
+        return time_steps(plan.specs[:1], budget).steps
+
+    assert [timed(steps) for steps in (500, 5, 2, 1)] == [20, 4, 1, 1]
+    assert timed(500, 1e-9) == 1
 
 
 def test_the_estimate_counts_nuclear_norms_and_the_speed_of_this_device(monkeypatch):

@@ -184,6 +184,59 @@ def test_on_a_gpu_bits_must_agree_only_with_deterministic_algorithms(bundle):
     assert same_setup(here, here) and not same_setup(here, other) and same_setup(earlier, other)
 
 
+def test_builds_of_torch_are_different_setups_where_both_records_name_theirs(bundle):
+    here = bundle.records[0].environment
+
+    def built(torch_version):
+        return replace(here, versions={**here.versions, "torch": torch_version})
+
+    assert same_setup(built("2.6.0+cu124"), built("2.6.0+cu124"))
+    assert not same_setup(built("2.6.0+cu124"), built("2.6.0+cpu"))
+    assert same_setup(built("2.6.0"), built("2.6.0+cpu")), "what a record leaves out asks for more, not for less"
+    assert not same_setup(built("2.6.0"), built("2.7.0+cpu")) and not same_setup(built("2.6.0"), built(None))
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("hardware", {"capability": "9.0"}),
+        ("hardware", {"tf32_convolutions": False}),
+        ("hardware", {"tf32_products": True}),
+        ("hardware", {"jobs_per_gpu": 2}),
+        ("versions", {"cuda": "12.6"}),
+        ("versions", {"cudnn": "90500"}),
+        ("versions", {"driver": "560.1"}),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_decides_the_numbers_of_a_gpu_makes_another_setup(bundle, part, change):
+    here = bundle.records[0].environment
+    way = {"tf32_convolutions": True, "tf32_products": False, "jobs_per_gpu": 1, "capability": "8.0"}
+    gpu = replace(
+        here,
+        hardware={**here.hardware, "device": "cuda (Some GPU)", "deterministic": True, **way},
+        versions={**here.versions, "cuda": "12.4", "cudnn": "90100", "driver": "550.54.14"},
+    )
+    (name,) = change
+    other = replace(gpu, **{part: {**getattr(gpu, part), **change}})
+    earlier = replace(gpu, **{part: {key: value for key, value in getattr(gpu, part).items() if key != name}})
+    assert same_setup(gpu, gpu) and not same_setup(gpu, other)
+    assert same_setup(gpu, earlier) and same_setup(earlier, other), "a record from before does not say"
+
+
+def test_what_is_recorded_of_a_gpu_goes_through_a_bundle(content):
+    header, runs = opened(content)
+    told = {"capability": "8.0", "tf32_convolutions": True, "tf32_products": False, "jobs_per_gpu": 2}
+    for setup in header["environments"]:
+        setup["hardware"] |= {"device": "cuda (Some GPU)", **told}
+        setup["versions"] |= {"torch": "2.6.0+cu124", "cuda": "12.4", "cudnn": "90100", "driver": None}
+    (found,) = {
+        (tuple(sorted(record.environment.versions.items(), key=str)), tuple(record.environment.hardware.items()))
+        for record in parse_bundle("gpu.jsonl.gz", sealed(header, runs)).records
+    }
+    assert {*told.items()} <= {*found[1]} and ("torch", "2.6.0+cu124") in found[0] and ("driver", None) in found[0]
+
+
 def test_a_repeated_run_on_a_gpu_may_differ_like_another_seed(bundle):
     first = bundle.records[0]
     gpu = replace(first.environment, hardware={**first.environment.hardware, "device": "cuda (Some GPU)"})

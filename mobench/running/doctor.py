@@ -1,0 +1,171 @@
+"""Examine the devices of this machine: probes in worker processes, so that nothing starts CUDA in the driver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mobench.core.resources import resources
+from mobench.core.spec import RunSpec, hash_of
+from mobench.errors import UserError
+from mobench.planning.plan import make_plan
+from mobench.planning.suite import Suite
+from mobench.running.executors.base import Share
+from mobench.running.guarded_call import Caller
+from mobench.running.machine import places, visible_devices
+from mobench.running.planned_work import load_noting
+from mobench.running.probe import HELPS, Probe, ProbeResult
+from mobench.running.worker_main import Note
+
+ANSWER = "mobench.running.probes:answer"
+FIRST = ("torch", "device", "kernel")
+"""What is asked of any device; without these no other probe of it can pass."""
+STEPS_SECONDS = 40.0
+"""How long the timed steps of all networks may take together, beside their first ones."""
+NETWORKS = 12
+"""At most so many networks are timed."""
+PATIENCE_SECONDS = 600.0
+"""How long a probe may take that trains: the first step of a network, and compiling it."""
+TRAINING = ("resume", "data", "steps")
+
+
+@dataclass(frozen=True)
+class Networks:
+    """What a plan trains: a run for each kind of network, and the precisions of all runs."""
+
+    specs: list[RunSpec]
+    precisions: list[str]
+    left_out: int
+    """How many more kinds there are."""
+
+
+def planned_networks(
+    note: Note,
+    suites: Sequence[Suite],
+    overrides: Mapping[str, Any],
+    plugins: Sequence[str],
+    check: Callable[[Sequence[Suite]], None],
+) -> Networks:
+    """Plan, and return what is to be trained; to be called in a worker.
+
+    Kinds differ in the problem and in its settings that are words or whole numbers. Of each kind it is a run of the
+    method that has most.
+    """
+    load_noting(note, plugins)
+    note("checking the suites", limited=False)
+    check(suites)
+    kinds: dict[str, list[RunSpec]] = {}
+    for suite in suites:
+        for spec in make_plan(suite, overrides).specs:
+            settings = spec.build_problem().settings
+            sized = {
+                name: value
+                for name, value in spec.problem_settings.items()
+                if name in settings and settings[name].kind in ("choice", "integer")
+            }
+            kinds.setdefault(hash_of([spec.problem, sized]), []).append(spec)
+    chosen = [_of_commonest_method(specs) for specs in kinds.values()]
+    return Networks(chosen[:NETWORKS], precisions_of(chosen), len(chosen[NETWORKS:]))
+
+
+def _of_commonest_method(specs: Sequence[RunSpec]) -> RunSpec:
+    ((method, _),) = Counter(spec.method for spec in specs).most_common(1)
+    return next(spec for spec in specs if spec.method == method)
+
+
+def precisions_of(specs: Collection[RunSpec]) -> list[str]:
+    """Return in which precisions networks compute, float32 if nothing is said."""
+    return sorted({str(spec.problem_settings.get("precision", "float32")) for spec in specs}) or ["float32"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that jobs may use."""
+
+    name: str
+    is_gpu: bool
+    variables: Mapping[str, str]
+    """The environment of a worker that computes there."""
+
+
+def examine(share: Share, networks: Networks, plugins: Sequence[str]) -> Iterator[tuple[Device, ProbeResult]]:
+    """Ask all probes of each device that jobs may use; those that train of the first device alone."""
+    for index, device in enumerate(devices_of(share)):
+        probes = [Probe("driver")] if index == 0 else []
+        probes += [*short_form(networks.precisions), Probe("eigh"), *([Probe("tf32")] if device.is_gpu else [])]
+        if index == 0 and networks.specs:
+            seconds = STEPS_SECONDS / len(networks.specs)
+            probes.append(Probe("resume", spec=_cheapest(networks.specs)))
+            probes += [Probe("data", spec=spec) for spec in networks.specs]
+            probes += [Probe("steps", spec=spec, seconds=seconds) for spec in networks.specs]
+        for result in _ask_in_turn(device, probes, plugins):
+            yield device, result
+
+
+def short_form(precisions: Sequence[str]) -> list[Probe]:
+    """Return what has to pass before a job begins on a device: seconds, most of them for CUDA to start."""
+    return [*map(Probe, FIRST), *(Probe("convolution", precision) for precision in precisions)]
+
+
+def devices_of(share: Share) -> list[Device]:
+    """Return each GPU that jobs may use, the CPU if they may use none."""
+    share = replace(share, jobs=1) if share.jobs == 0 else share
+    used = dict.fromkeys(places(share, visible_devices(resources().device, share.gpus), cores=1))
+    return [
+        Device("CPU" if place.device is None else f"GPU {place.device}", place.device is not None, place.variables)
+        for place in used
+    ]
+
+
+def _cheapest(specs: Sequence[RunSpec]) -> RunSpec:
+    """Return the run whose steps cost least, as far as problems say."""
+    return min(specs, key=lambda spec: spec.build_problem().seconds_per_step("cuda") or 0.0)
+
+
+def _ask_in_turn(device: Device, probes: Sequence[Probe], plugins: Sequence[str]) -> Iterator[ProbeResult]:
+    """Ask one probe after the other; after a failure in a fresh process, since a CUDA error stays in the old one."""
+    with ExitStack() as stack:
+        caller: Caller | None = None
+        for probe in probes:
+            caller = caller or stack.enter_context(Caller(device.variables))
+            caller.begin(ANSWER, probe, tuple(plugins))
+            result = _answer(caller, probe)
+            yield result
+            if result.verdict == "failed":
+                if probe.name in FIRST:
+                    return
+                stack.close()
+                caller = None
+
+
+def _answer(caller: Caller, probe: Probe) -> ProbeResult:
+    try:
+        result: ProbeResult = caller.answer(PATIENCE_SECONDS if probe.name in TRAINING else None)
+    except UserError as error:  # it hung, or took its process down
+        return ProbeResult(probe.title, "failed", str(error), HELPS[probe.name])
+    return result
+
+
+def refuse_unusable_devices(share: Share, precisions: Sequence[str]) -> None:
+    """Ask the short form of each GPU that jobs may use, of all at once; raise `UserError` with what helps.
+
+    It is what decides whether any job can begin there: torch, code for the device, a kernel and a convolution.
+    """
+    gpus = [device for device in devices_of(share) if device.is_gpu]
+    with ExitStack() as stack:
+        callers = [stack.enter_context(Caller(device.variables)) for device in gpus]
+        for probe in short_form(precisions):
+            for caller in callers:
+                caller.begin(ANSWER, probe, ())
+            for device, caller in zip(gpus, callers, strict=True):
+                result = _answer(caller, probe)
+                if result.verdict == "failed":
+                    raise UserError(f"{device.name}, {failure_of(result)}; `mobench doctor` says more")
+
+
+def failure_of(result: ProbeResult) -> str:
+    """Return what failed, and what helps."""
+    return f"{result.probe}: {result.says.rstrip('.')}. {result.helps}"

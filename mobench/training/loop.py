@@ -33,6 +33,7 @@ from mobench.training.history import sampled_steps
 from mobench.training.make_workload import make_workload
 from mobench.training.member import Member
 from mobench.training.optimizer import Training, bare_step
+from mobench.training.rearranged import can_be_cut, rearranged, rearranged_optimizer, same_shapes
 from mobench.training.sampled_rows import sampled_rows
 from mobench.training.secondary_progress import ProgressSums
 from mobench.training.step import take_steps
@@ -317,19 +318,25 @@ class Group:
         }
 
     def fits(self, state: dict[str, Any]) -> bool:
-        """Say whether a state holds its parameters as this version does; if not, the run starts over."""
-        stored = [tensor.shape for tensor in state["parameters"]]
-        return stored == [parameter.shape for parameter in self.workload.parameters]
+        """Say whether a state holds the parameters of these runs; if not, they start over."""
+        stored, network = state["parameters"], self.workload.network()
+        return same_shapes(stored, self.workload.parameters) or (network is not None and can_be_cut(stored, network))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.iteration, self.seconds = state["iteration"], state["seconds"]
         self.progress.restore(state["progress"], state["progress_steps"])
         self.backward_passes_before = list(state["backward_passes"])
+        targets, parameters, optimizer = self.workload.parameters, state["parameters"], state["optimizer"]
+        network = self.workload.network()
+        if network is not None and not same_shapes(parameters, targets):
+            current = self.optimizer.state_dict()
+            optimizer = rearranged_optimizer(optimizer, parameters, network, current, targets)
+            parameters = rearranged(parameters, network, targets)
         with torch.no_grad():
-            for parameter, stored in zip(self.workload.parameters, state["parameters"], strict=True):
+            for parameter, stored in zip(targets, parameters, strict=True):
                 parameter.copy_(stored)
-        self.optimizer.load_state_dict(state["optimizer"])
+        self.optimizer.load_state_dict(optimizer)
         self.workload.load_state_dict(state["workload"])
         for member, stored in zip(self.members, state["members"], strict=True):
             member.load_state_dict(stored)

@@ -111,6 +111,10 @@ class Workload(ABC):
         """Return the parameters where they are few enough to draw (at most three)."""
         return None
 
+    def network(self) -> Sequence[torch.Tensor] | None:
+        """Return the parameters of the one network that is trained; None where it is not one."""
+        return None
+
     def state_dict(self) -> dict[str, Any]:
         """Return what, besides the parameters, a checkpoint must hold."""
         return {}
@@ -279,6 +283,19 @@ class TaskEnds:
         """Return the task's metrics at the end of an epoch."""
         return dict(self.tasks[member].epoch_metrics())
 
+    def network(self) -> Sequence[torch.Tensor] | None:
+        """Return the parameters of the one network that is trained; None where there are several."""
+        return self.tasks[0].parameters if len(self.tasks) == 1 else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what, besides the parameters, a checkpoint must hold: the same in company or not."""
+        return {"tasks": [task.state_dict() for task in self.tasks]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        for task, stored in zip(self.tasks, state["tasks"], strict=True):
+            task.load_state_dict(stored)
+
 
 class TaskWorkload(TaskEnds, Workload):
     """One run of a `TaskProblem`: autograd and closed forms through `GradientRows`."""
@@ -361,12 +378,6 @@ class TaskWorkload(TaskEnds, Workload):
 
     def backward_passes(self, member: int) -> int:
         return self._rows.backward_passes + self._held_out.backward_passes
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.task.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.task.load_state_dict(state)
 
 
 def _stationarity(gram: Matrix, gradients: Matrix | None = None) -> dict[str, float]:

@@ -13,7 +13,7 @@ from mobench.core.device_path import as_on_cpu
 from .filters import Joined, as_matrix, stacks
 from .layer_pool import for_each_layer
 from .penalties import Penalty
-from .spectrum import Factor, Spectrum, decompose, singular_values, spectral_factor, without_rounding
+from .spectrum import Factor, Spectrum, decompose, factor_on, singular_values, spectral_factor, without_rounding
 
 Family = Sequence[Joined]
 """Stacks of weights that are decomposed together."""
@@ -112,9 +112,14 @@ class Nuclear(Penalty):
         return {"ahead": self._ahead, "factors": {first: tuple(factor) for first, factor in self._factors.items()}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.seen()
-        self._ahead = state.get("ahead")
-        self._factors = {first: Factor(*factor) for first, factor in state.get("factors", {}).items()}
+        """Restore it, on the device of the weights; what another kind of device prepared is left to the next update."""
+        first = next(iter(self.seen().values()))
+        found = {index: factor_on(first.device, factor) for index, factor in state.get("factors", {}).items()}
+        grouped = found.keys() == {stack[0] for stack in self._stacks}
+        sides = 2 if as_on_cpu(first.device) else 3
+        self._ahead = None
+        if grouped and all(factor.left is None or factor.left.ndim == sides for factor in found.values()):
+            self._ahead, self._factors = state["ahead"].to(first.device), found
 
 
 def _stacks(weights: Mapping[int, Tensor], targets: Mapping[int, Tensor]) -> list[Joined]:

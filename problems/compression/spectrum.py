@@ -16,7 +16,7 @@ is computed is then looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -78,6 +78,11 @@ class Factor(NamedTuple):
         if self.left is None or len(matrices) == 1:
             return [self]
         return [Factor(left) for left in torch.split(self.left, [len(matrix) for matrix in matrices])]
+
+
+def factor_on(device: torch.device, parts: Iterable[Tensor | None]) -> Factor:
+    """Return a factor of these parts on `device`."""
+    return Factor(*(None if part is None else part.to(device) for part in parts))
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:

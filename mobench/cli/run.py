@@ -70,6 +70,9 @@ class Run(Command, Resources):
     problems: list[str] = names(meaning="only these problems; +P adds one to the suite's own", shown="P,Q")
     precision: str | None = choice(None, ("float32", "bf16"), meaning="arithmetic of networks; part of what a run is")
     compile: str | None = choice(None, ("true", "false"), meaning="torch.compile networks; part of what a run is")
+    tf32: str | None = choice(
+        None, ("auto", "true", "false"), meaning="TF32 in float32 products of a GPU; part of what a run is"
+    )
     seeds: Any = SEEDS
     results: str = RESULTS
     executor: str = choice("local", tuple(executors()), meaning="where runs are done")
@@ -148,6 +151,8 @@ class Run(Command, Resources):
         """What the line changes in the suites."""
         whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit", *EVERYWHERE)}
         others = {key: value for key, value in self.others.items() if key.partition(".")[0] not in executors()}
+        if self.tf32:
+            others["training.tf32"] = self.tf32
         return {**others, **{key: value for key, value in whole.items() if value}}
 
     def chosen_executor(self) -> Executor:

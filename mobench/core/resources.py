@@ -54,6 +54,11 @@ class Resources(Configurable):
             return
         import torch
 
+        if self.device.startswith("mps"):
+            raise UserError(
+                f"device={self.device} cannot be used: it has no float64 numbers, in which sums are taken; "
+                "device=cpu always can"
+            )
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError) as error:

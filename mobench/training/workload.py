@@ -96,6 +96,10 @@ class Workload(ABC):
         """Return the tensors worth keeping of a finished member."""
         return {}
 
+    def fallbacks(self, member: int) -> dict[str, int]:
+        """Return how often the device could not do something and the CPU did."""
+        return {}
+
     def after_update(self, lr: float, proximal: Sequence[float | None]) -> None:
         """Do what the problem does after each optimizer step; `proximal` is every member's `Method.proximal_weight`."""
 
@@ -274,6 +278,10 @@ class TaskEnds:
     def timings(self, member: int) -> dict[str, float]:
         """Return what the task timed."""
         return dict(self.tasks[member].timings())
+
+    def fallbacks(self, member: int) -> dict[str, int]:
+        """Return what the task counted."""
+        return dict(self.tasks[member].fallbacks())
 
     def artifact(self, member: int) -> dict[str, torch.Tensor]:
         """Return the task's tensors."""

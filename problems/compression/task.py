@@ -212,6 +212,9 @@ class CompressionTask(Task):
         """Return the trained weights."""
         return self.model.state_dict()
 
+    def fallbacks(self) -> dict[str, int]:
+        return {name: count for penalty in self.penalties for name, count in penalty.fallbacks().items()}
+
     def state_dict(self) -> dict[str, Any]:
         held_out = {} if self.held_out_stream is None else {"held_out": self.held_out_stream.state_dict()}
         return {

@@ -88,6 +88,7 @@ class PretendedCuda(contextlib.ExitStack):
         super().__enter__()
         replaced: dict[str, Callable[..., object]] = {
             "torch.cuda.current_device": lambda: 0,
+            "torch.cuda.get_device_capability": lambda device=None: (8, 0),
             "torch.cuda.get_device_name": lambda device=None: "a pretended device",
             "torch.cuda.synchronize": lambda device=None: self.wait("synchronize"),
             "torch.autocast": _autocast(torch.autocast),

@@ -47,6 +47,7 @@ class CompressionTask(Task):
             download=self.machine.may_download,
             device=self.device,
             holdout=problem.holdout,
+            made_up=data.MADE_UP_BATCHES * problem.batch_size if self.machine.rehearsal else 0,
         )
         self.memory_format = torch.channels_last if self.machine.channels_last else torch.contiguous_format
         self.model = networks.build(problem.network, self.splits.classes, streams.torch("init"))

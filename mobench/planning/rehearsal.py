@@ -18,7 +18,7 @@ STEPS = 2
 def rehearsed(plan: Plan) -> Plan:
     """Return the plan with one short run for each cell of its tables, at the middle of the sweep."""
     cells: dict[str, list[RunSpec]] = {}
-    for spec in plan.specs:
+    for spec in (spec for spec in plan.specs if spec.seed == plan.specs[0].seed):
         form = _form(find_method(spec.method.partition("@")[0]), spec.method_settings)
         cells.setdefault(hash_of([spec.problem, spec.problem_settings, spec.method, form]), []).append(spec)
     return replace(plan, specs=tuple(_shortened(members[len(members) // 2]) for members in cells.values()))

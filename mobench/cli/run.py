@@ -62,6 +62,7 @@ class Run(Command, Resources):
   mobench run suite=escape methods=pcd,mgda seeds=3 methods.pcd.tau=[0.01,0.1] jobs=2
   mobench run suite=synthetic plugins=my_method.py methods=+my-method
   mobench run problem=two-wells methods=pcd,mgda training.steps=500
+  mobench run suite=compression profile=paper rehearsal=true
   mobench run --dry-run suite=plane training.lr=0.02 results=elsewhere
 """
 

@@ -17,12 +17,12 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-_READS = {
+READS = {
     "_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "_unique2", "unique_consecutive",
     "_linalg_eigh", "_linalg_svd", "_linalg_solve_ex", "linalg_lstsq",
 }  # fmt: skip
 """Operations at which the host waits; factorisations do so inside, to see whether they have converged."""
-_MEMORY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
+MEMORY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 """Operations that reserve memory and launch nothing."""
 _COPIES_TO_HOST = {"tolist", "numpy", "cpu"}
 """Calls that read a whole tensor; on a CPU they dispatch nothing."""
@@ -56,8 +56,8 @@ class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         name = func.overloadpacket.__name__
         self.by_name[name] += 1
-        self.launches += not (func.is_view or name in _MEMORY or name == "_local_scalar_dense")
-        self.synchronisations += name in _READS or (name.startswith("index") and _has_mask(args))
+        self.launches += not (func.is_view or name in MEMORY or name == "_local_scalar_dense")
+        self.synchronisations += name in READS or (name.startswith("index") and has_mask(args))
         return func(*args, **(kwargs or {}))
 
 
@@ -80,7 +80,7 @@ def count(call: Callable[[], object]) -> Counts:
     return Counts(dispatched.by_name, dispatched.launches, dispatched.synchronisations + called.copies)
 
 
-def _has_mask(args: tuple[Any, ...]) -> bool:
+def has_mask(args: tuple[Any, ...]) -> bool:
     """Say whether an indexing operation has a mask, whose true entries must be counted first."""
     indices = args[1] if len(args) > 1 else None
     return isinstance(indices, (list, tuple)) and any(

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command, names
+from mobench.cli.rehearsal import rehearse
 from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.plain_text import plain
 from mobench.core.resources import Resources
@@ -60,6 +62,7 @@ class Run(Command, Resources):
   mobench run suite=escape methods=pcd,mgda seeds=3 methods.pcd.tau=[0.01,0.1] jobs=2
   mobench run suite=synthetic plugins=my_method.py methods=+my-method
   mobench run problem=two-wells methods=pcd,mgda training.steps=500
+  mobench run suite=compression profile=paper rehearsal=true
   mobench run --dry-run suite=plane training.lr=0.02 results=elsewhere
 """
 
@@ -70,6 +73,9 @@ class Run(Command, Resources):
     problems: list[str] = names(meaning="only these problems; +P adds one to the suite's own", shown="P,Q")
     precision: str | None = choice(None, ("float32", "bf16"), meaning="arithmetic of networks; part of what a run is")
     compile: str | None = choice(None, ("true", "false"), meaning="torch.compile networks; part of what a run is")
+    tf32: str | None = choice(
+        None, ("auto", "true", "false"), meaning="TF32 in float32 products of a GPU; part of what a run is"
+    )
     seeds: Any = SEEDS
     results: str = RESULTS
     executor: str = choice("local", tuple(executors()), meaning="where runs are done")
@@ -92,6 +98,27 @@ class Run(Command, Resources):
     quiet: bool = flag(False, meaning="no progress, only the tables at the end")
 
     def execute(self) -> int:
+        if not self.rehearsal:
+            return self.run_in(Path(self.results))
+        self.refuse_what_a_rehearsal_ignores()
+        with TemporaryDirectory(prefix="mobench-rehearsal-") as folder:
+            return self.run_in(Path(folder))
+
+    def refuse_what_a_rehearsal_ignores(self) -> None:
+        """Refuse keys that have no meaning where nothing is kept."""
+        for name in ("results", "retry", "dry_run", "log"):
+            if getattr(self, name) != self.settings[name].default:
+                raise UserError(
+                    f"{name}={getattr(self, name)} is not accepted with rehearsal=true, which keeps nothing"
+                )
+        if self.chosen_executor().elsewhere:
+            raise UserError(
+                f"executor={self.executor} is not accepted with rehearsal=true, which looks at the machine it runs on; "
+                "start it there"
+            )
+
+    def run_in(self, root: Path) -> int:
+        """Do all this in a results folder."""
         from mobench.planning.suite import load_suites, suite_files
 
         if not self.suite and not self.problem:
@@ -104,7 +131,6 @@ class Run(Command, Resources):
         if not executor.elsewhere:
             self.check()
         self.export()
-        root = Path(self.results)
         if root.exists() and not root.is_dir():
             raise UserError(f"results={root} is a file; results takes a folder")
         from mobench.running import fork_server
@@ -124,6 +150,7 @@ class Run(Command, Resources):
                 retry_failed=self.retry == "failed",
                 workers=executor.capacity(self.share),
                 prepare=not self.dry_run,
+                rehearsal=self.rehearsal,
             )
             _print_remarks(suites)
             if self.dry_run:
@@ -140,6 +167,8 @@ class Run(Command, Resources):
             if started:
                 fork_server.abandon()  # there is nothing to load torch for
             raise
+        if self.rehearsal:
+            return rehearse(work, request, executor, self.share, quiet=self.quiet)
         return _run(work, request, self, executor, log)
 
     @property
@@ -152,6 +181,8 @@ class Run(Command, Resources):
         """What the line changes in the suites."""
         whole = {key: getattr(self, key) for key in ("methods", "problems", "seeds", "time_limit", *EVERYWHERE)}
         others = {key: value for key, value in self.others.items() if key.partition(".")[0] not in executors()}
+        if self.tf32:
+            others["training.tf32"] = self.tf32
         return {**others, **{key: value for key, value in whole.items() if value}}
 
     def chosen_executor(self) -> Executor:

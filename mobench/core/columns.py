@@ -44,6 +44,8 @@ AT_THE_END = (
     Metric("pareto_residual", "Pareto residual at the end", "", "min", NON_NEGATIVE, _STOPPED),
 )  # fmt: skip
 """What the Gram matrix at the end of a run says; of a network, that of one batch which is not trained on."""
+FALLBACK = "fallback_"
+"""What the name of a diagnostic begins with that counts what a device could not do and the CPU did."""
 MEASURED = (
     *AT_THE_END,
     Metric("secondary_progress", "secondary progress", "", "max", (-1.0, 1.0), _WORST),

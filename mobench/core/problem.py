@@ -216,6 +216,10 @@ class Task(ABC):
         """Return what was timed of the finished run, e.g. a network's latency; never part of `metrics`."""
         return {}
 
+    def fallbacks(self) -> Mapping[str, int]:
+        """Return how often the device could not do something and the CPU did, by what it was; diagnostics tell it."""
+        return {}
+
     def artifact(self) -> Mapping[str, torch.Tensor]:
         """Return the tensors worth keeping of the finished run, e.g. trained weights."""
         return {}

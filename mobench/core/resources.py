@@ -34,6 +34,11 @@ class Resources(Configurable):
     )
     checkpoint_seconds: float = real(60.0, low=0.0, meaning="how often a long run saves its state")
 
+    rehearsal: bool = flag(
+        False,
+        meaning="see whether all can run here: two batches of made-up data for each problem and method, nothing kept",
+    )
+
     @classmethod
     def label(cls) -> str:
         return "resources"
@@ -54,6 +59,11 @@ class Resources(Configurable):
             return
         import torch
 
+        if self.device.startswith("mps"):
+            raise UserError(
+                f"device={self.device} cannot be used: it has no float64 numbers, in which sums are taken; "
+                "device=cpu always can"
+            )
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError) as error:

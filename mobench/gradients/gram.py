@@ -21,6 +21,7 @@ from torch import Tensor
 
 from mobench.core.device_path import as_on_cpu, require_one_device
 from mobench.core.method import Matrix, Vector
+from mobench.core.tf32 import rounds_to_tf32
 from mobench.gradients import cpu_kernels
 from mobench.solvers.scaling import RESOLUTION, eigenvalues_exceed
 
@@ -31,7 +32,7 @@ _WIDE_RUN, _WIDE_RUN_ON_DEVICES = 4096, 2**22
 _SMALLEST_TRUSTED = 1e-20
 """Below this squared norm, float32 products lose digits to underflow."""
 _SUMS, _SUMS_ON_DEVICES = 32, 65536
-"""How many running sums `torch.dot` keeps side by side, at least: on a CPU, and elsewhere."""
+"""How many running sums `torch.dot` keeps side by side, at least: on a CPU, and elsewhere, where each is a thread's."""
 _ALIGNMENT = 64
 _MARGIN = 500.0
 """A matrix is kept if its smallest eigenvalue exceeds its error so many times: lengths are then right to 1e-3."""
@@ -42,15 +43,24 @@ ROUNDED_ROWS = 2.0**-36
 They carry the rounding of their own backward pass, which turns unit vectors by some 1e-7 to 3e-6. Closer
 than 64 units of rounding, 4e-6, they count as dependent.
 """
+TF32_ROWS = 2.0**-18
+"""The same of gradients whose factors a GPU rounded to TF32, which turns unit vectors by some 2e-4 to 2e-3.
+
+It has as many digits as float16, and the same four units of rounding are 0.002.
+"""
 
 
-def resolved_rows(dtype: torch.dtype) -> float:
-    """Return what gradients of a type resolve, however exact their products.
+def resolved_rows(dtype: torch.dtype, device: torch.device | None = None) -> float:
+    """Return what gradients of a type on a device resolve, however exact their products.
 
     In float16 and bfloat16 sums are kept in float32, and the rounding of what is stored prevails: rows that are
     closer to dependence than four units of it, 0.002 and 0.016, count as dependent.
     """
-    return RESOLUTION if dtype == torch.float64 else max(ROUNDED_ROWS, (2.0 * torch.finfo(dtype).eps) ** 2)
+    if dtype == torch.float64:
+        return RESOLUTION
+    if dtype == torch.float32 and device is not None and rounds_to_tf32(device):
+        return TF32_ROWS
+    return max(ROUNDED_ROWS, (2.0 * torch.finfo(dtype).eps) ** 2)
 
 
 class Gram(NamedTuple):
@@ -84,7 +94,7 @@ class GramSum:
         self._narrow_rows: set[int] = set()
         self._lower = [[0.0] * k for _ in range(k)]
         self._products: dict[torch.device, tuple[list[tuple[int, int]], list[Tensor]]] = {}
-        self._longest_runs: dict[tuple[torch.dtype, int], int] = {}
+        self._longest_runs: dict[tuple[torch.dtype, int], int] = {(torch.float64, 1): 0}
         """By type, and by how many running sums are kept side by side."""
 
     def add(self, block: Sequence[Tensor | None]) -> None:
@@ -93,8 +103,8 @@ class GramSum:
         if not present:
             return
         require_one_device(*(piece for _, piece in present))
-        types = {piece.dtype for _, piece in present}
-        self._rows_resolve = max(self._rows_resolve, *map(resolved_rows, types))
+        types, device = {piece.dtype for _, piece in present}, present[0][1].device
+        self._rows_resolve = max(self._rows_resolve, *(resolved_rows(dtype, device) for dtype in types))
         if self._wide or torch.float64 in types:
             self._multiply(present, torch.float64)
             return
@@ -140,11 +150,13 @@ class GramSum:
         """A bound on the spectral norm of the error of `C`, the matrix of the unit gradients.
 
         A sum that only grows, a squared norm, may be rounded the same way at each addition; this is what
-        gradients of one magnitude (ℓ1) do. The other errors walk at random, in all K² entries.
+        gradients of one magnitude (ℓ1) do. The other errors walk at random, in all K² entries: on a CPU as if there
+        were one running sum, on a device in as many as there are, whose sums are added in pairs.
         """
         return max(
-            0.5 * torch.finfo(dtype).eps * (run / sums + self.k * (4.0 + 0.25 * math.sqrt(run)))
-            for (dtype, sums), run in ({(torch.float64, 1): 0} | self._longest_runs).items()
+            0.5 * torch.finfo(dtype).eps * (run / sums + self.k * (4.0 + 0.25 * math.sqrt(run / walks)))
+            for (dtype, sums), run in self._longest_runs.items()
+            for walks in (sums if sums == _SUMS_ON_DEVICES else 1,)
         )
 
     def matrix(self) -> Matrix:

@@ -24,6 +24,7 @@ from mobench.errors import MissingDataError, UserError
 from mobench.planning.plan import Note as WhoseCode
 from mobench.planning.plan import Plan, expected_seconds, make_groups, make_plan
 from mobench.planning.problem_suite import suite_of_problem
+from mobench.planning.rehearsal import rehearsed
 from mobench.planning.suite import Suite
 from mobench.running.guarded_call import call_in_worker
 from mobench.running.worker_main import Note
@@ -44,6 +45,8 @@ class Request:
     workers: int = 1
     prepare: bool = True
     """Whether data has to be there."""
+    rehearsal: bool = False
+    """Whether it is only to be seen that all of it can be run."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]],
     suites = [*request.suites, *map(suite_of_problem, request.problems)]
     check(suites)
     plans = [make_plan(suite, request.overrides, about) for suite in suites]
+    if request.rehearsal:
+        plans = list(map(rehearsed, plans))
     todo = partial(Store(request.root).pending, retry_failed=request.retry_failed)
     if request.prepare:
         for plan in plans:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from statistics import stdev
 
-from mobench.core.columns import AMONG_METRICS, AT_THE_END
+from mobench.core.columns import AMONG_METRICS, AT_THE_END, FALLBACK
 from mobench.core.metric import Metric
 from mobench.core.outcome import Outcome
 from mobench.store.record import Environment, RunRecord
@@ -103,7 +103,11 @@ def differences(
     found = list(_compared(numbers[0], numbers[1], absolute, exact))
     for kind in ("mean", "total"):
         one, other = (
-            {f"diagnostic {name} ({kind})": values[kind] for name, values in outcome.diagnostics.items()}
+            {
+                f"diagnostic {name} ({kind})": values[kind]
+                for name, values in outcome.diagnostics.items()
+                if not name.startswith(FALLBACK)
+            }
             for outcome in (first, second)
         )
         found += _compared(one, other, {}, exact)

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg.lapack  # noqa: F401 - solvers ask for it when first called; no run's clock is to pay for it
 import torch
 
+from mobench.core.columns import FALLBACK
 from mobench.core.method import RESERVED, Matrix, Step, Vector, refuse_non_finite_weights
 from mobench.core.outcome import Outcome
 from mobench.core.quiet import QUIET
@@ -27,12 +28,13 @@ from mobench.core.threads import one_thread
 from mobench.errors import NonFiniteError
 from mobench.gradients.blocks import refuse_non_finite
 from mobench.solvers.min_norm import load_solver
-from mobench.training.arithmetic import deterministic_algorithms
+from mobench.training.arithmetic import deterministic_algorithms, tensor_floats
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
 from mobench.training.history import sampled_steps
 from mobench.training.make_workload import make_workload
 from mobench.training.member import Member
 from mobench.training.optimizer import Training, bare_step
+from mobench.training.rearranged import can_be_cut, rearranged, rearranged_optimizer, same_shapes
 from mobench.training.sampled_rows import sampled_rows
 from mobench.training.secondary_progress import ProgressSums
 from mobench.training.step import take_steps
@@ -263,6 +265,9 @@ class Group:
         metrics: dict[str, float] = {}
         timings: dict[str, float] = {}
         artifact: dict[str, torch.Tensor] = {}
+        steps = max(1, member.steps)
+        counted = self.workload.fallbacks(member.index).items()  # before the evaluation, which would add to it
+        fallbacks = {f"{FALLBACK}{name}": {"mean": n / steps, "total": float(n)} for name, n in counted if n}
         if member.error is None:
             try:
                 metrics = self.workload.metrics(member.index)
@@ -277,7 +282,6 @@ class Group:
                 member.fail(error, self.iteration)
         if self.progress.steps and not member.by_direction:
             metrics["secondary_progress"] = float(self.progress.sums()[member.index]) / self.progress.steps
-        steps = max(1, member.steps)
         own = sum(other.method_seconds for other in self.members)
         taken = max(1, sum(other.steps for other in self.members))
         seconds = member.method_seconds + max(0.0, self.seconds - own) * member.steps / taken
@@ -285,7 +289,7 @@ class Group:
             status="done" if member.error is None else "failed",
             metrics=metrics if member.error is None else {},
             history=member.history.columns,
-            diagnostics=member.means.summary(),
+            diagnostics={**member.means.summary(), **fallbacks},
             timings={
                 "seconds": seconds,
                 "seconds_per_step": seconds / steps,
@@ -320,19 +324,25 @@ class Group:
         }
 
     def fits(self, state: dict[str, Any]) -> bool:
-        """Say whether a state holds its parameters as this version does; if not, the run starts over."""
-        stored = [tensor.shape for tensor in state["parameters"]]
-        return stored == [parameter.shape for parameter in self.workload.parameters]
+        """Say whether a state holds the parameters of these runs; if not, they start over."""
+        stored, network = state["parameters"], self.workload.network()
+        return same_shapes(stored, self.workload.parameters) or (network is not None and can_be_cut(stored, network))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.iteration, self.seconds = state["iteration"], state["seconds"]
         self.progress.restore(state["progress"], state["progress_steps"])
         self.backward_passes_before = list(state["backward_passes"])
+        targets, parameters, optimizer = self.workload.parameters, state["parameters"], state["optimizer"]
+        network = self.workload.network()
+        if network is not None and not same_shapes(parameters, targets):
+            current = self.optimizer.state_dict()
+            optimizer = rearranged_optimizer(optimizer, parameters, network, current, targets)
+            parameters = rearranged(parameters, network, targets)
         with torch.no_grad():
-            for parameter, stored in zip(self.workload.parameters, state["parameters"], strict=True):
+            for parameter, stored in zip(targets, parameters, strict=True):
                 parameter.copy_(stored)
-        self.optimizer.load_state_dict(state["optimizer"])
+        self.optimizer.load_state_dict(optimizer)
         self.workload.load_state_dict(state["workload"])
         for member, stored in zip(self.members, state["members"], strict=True):
             member.load_state_dict(stored)
@@ -346,7 +356,7 @@ def train(
     With a `checkpoint` path the state is saved there every `checkpoint_seconds` (by default as often
     as this process's resources say), and a file found there is resumed from, bit-identically.
     """
-    with _on_this_machine():
+    with _on_this_machine(specs[0]):
         group = Group(specs)
         if checkpoint is not None and checkpoint.exists():
             group = _resumed(group, checkpoint)
@@ -355,9 +365,10 @@ def train(
 
 
 @contextmanager
-def _on_this_machine() -> Iterator[None]:
-    """Compute as this process's resources say, and let others who time something have quiet."""
-    with QUIET.training(), deterministic_algorithms(resources().deterministic):
+def _on_this_machine(spec: RunSpec) -> Iterator[None]:
+    """Compute as this process's resources and the run say, and let others who time something have quiet."""
+    tf32 = Training(**spec.run_training).tf32
+    with QUIET.training(), deterministic_algorithms(resources().deterministic), tensor_floats(tf32):
         yield
 
 

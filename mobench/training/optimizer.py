@@ -42,6 +42,12 @@ class Training(Configurable):
     beta2: float = real(0.999, low=0.0, high=1.0, high_open=True, meaning="Adam's decay of the square")
     epsilon: float = real(1e-8, low=0.0, meaning="Adam's and RMSprop's stabiliser")
     weight_decay: float = real(0.0, low=0.0, meaning="weight decay of the optimizer")
+    tf32: str = choice(
+        "auto",
+        ("auto", "true", "false"),
+        meaning="whether a GPU rounds factors of float32 products and convolutions to 10 bits; auto: as torch is set",
+        implicit=True,
+    )
 
     def __init__(self, **values: Any) -> None:
         self.arguments: dict[str, dict[str, Any]] = {"optimizer": {}, "schedule": {}}

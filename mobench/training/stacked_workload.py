@@ -8,7 +8,7 @@ checked before a group begins; where they do not, its runs train one by one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,13 +140,6 @@ class StackedWorkload(TaskEnds, Workload):
     def backward_passes(self, member: int) -> int:
         beside = (rows.backward_passes for (_, owner), rows in self._others.items() if owner == member)
         return self._passes + sum(beside)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"tasks": [task.state_dict() for task in self.tasks]}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        for task, stored in zip(self.tasks, state["tasks"], strict=True):
-            task.load_state_dict(stored)
 
 
 class _WideRows:

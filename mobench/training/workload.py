@@ -100,6 +100,10 @@ class Workload(ABC):
         """Return the tensors worth keeping of a finished member."""
         return {}
 
+    def fallbacks(self, member: int) -> dict[str, int]:
+        """Return how often the device could not do something and the CPU did."""
+        return {}
+
     def after_update(self, lr: float, proximal: Sequence[float | None]) -> None:
         """Do what the problem does after each optimizer step; `proximal` is every member's `Method.proximal_weight`."""
 
@@ -113,6 +117,10 @@ class Workload(ABC):
 
     def point(self, member: int) -> list[float] | None:
         """Return the parameters where they are few enough to draw (at most three)."""
+        return None
+
+    def network(self) -> Sequence[torch.Tensor] | None:
+        """Return the parameters of the one network that is trained; None where it is not one."""
         return None
 
     def state_dict(self) -> dict[str, Any]:
@@ -275,6 +283,10 @@ class TaskEnds:
         """Return what the task timed."""
         return dict(self.tasks[member].timings())
 
+    def fallbacks(self, member: int) -> dict[str, int]:
+        """Return what the task counted."""
+        return dict(self.tasks[member].fallbacks())
+
     def artifact(self, member: int) -> dict[str, torch.Tensor]:
         """Return the task's tensors."""
         return dict(self.tasks[member].artifact())
@@ -282,6 +294,19 @@ class TaskEnds:
     def epoch_metrics(self, member: int) -> dict[str, Any]:
         """Return the task's metrics at the end of an epoch."""
         return dict(self.tasks[member].epoch_metrics())
+
+    def network(self) -> Sequence[torch.Tensor] | None:
+        """Return the parameters of the one network that is trained; None where there are several."""
+        return self.tasks[0].parameters if len(self.tasks) == 1 else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what, besides the parameters, a checkpoint must hold: the same in company or not."""
+        return {"tasks": [task.state_dict() for task in self.tasks]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        for task, stored in zip(self.tasks, state["tasks"], strict=True):
+            task.load_state_dict(stored)
 
 
 class TaskWorkload(TaskEnds, Workload):
@@ -373,12 +398,6 @@ class TaskWorkload(TaskEnds, Workload):
 
     def backward_passes(self, member: int) -> int:
         return self._rows.backward_passes + sum(rows.backward_passes for rows in self._others.values())
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.task.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.task.load_state_dict(state)
 
 
 def _stationarity(gram: Matrix, gradients: Matrix | None = None) -> dict[str, float]:

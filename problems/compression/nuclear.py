@@ -13,7 +13,16 @@ from mobench.core.device_path import as_on_cpu
 from .filters import Joined, as_matrix, stacks
 from .layer_pool import for_each_layer
 from .penalties import Penalty
-from .spectrum import Factor, Spectrum, decompose, singular_values, spectral_factor, without_rounding
+from .spectrum import (
+    Factor,
+    OnCpu,
+    Spectrum,
+    decompose,
+    factor_on,
+    singular_values,
+    spectral_factor,
+    without_rounding,
+)
 
 Family = Sequence[Joined]
 """Stacks of weights that are decomposed together."""
@@ -35,6 +44,10 @@ class Nuclear(Penalty):
     _ahead: Tensor | None = None
     """The value, where a proximal step has prepared the next update."""
 
+    def __init__(self, parameters: Sequence[Tensor], penalised: Iterable[int], scale: float = 1.0) -> None:
+        super().__init__(parameters, penalised, scale)
+        self._on_cpu = OnCpu()
+
     def rearrange(self, weights: Mapping[int, Tensor]) -> None:
         stacks = _stacks(weights, weights)
         self._stacks = [stack.indices for stack in stacks]
@@ -48,7 +61,7 @@ class Nuclear(Penalty):
         return self._for_each_family(self._prepare) if total is None else total
 
     def _prepare(self, family: Family) -> Tensor:
-        return self._keep(family, decompose(_matrices(family)))
+        return self._keep(family, decompose(_matrices(family), self._on_cpu))
 
     def _keep(self, family: Family, spectrum: Spectrum) -> Tensor:
         """Keep what the subgradient needs, and return the norm."""
@@ -66,7 +79,7 @@ class Nuclear(Penalty):
     def shrink(self, threshold: float) -> None:
         def soften(family: Family) -> Tensor:
             matrices = _matrices(family)
-            values, basis = decompose(matrices)
+            values, basis = decompose(matrices, self._on_cpu)
             factor = spectral_factor(
                 Spectrum(values, basis), lambda found: (1.0 - threshold / found).clamp_min(0.0), matrices[0].dtype
             )
@@ -106,15 +119,26 @@ class Nuclear(Penalty):
             factor = Factor(factor.left[start : start + len(group.indices)])
         factor.write(weight, target)
 
+    def fallbacks(self) -> dict[str, int]:
+        return {"eigen": self._on_cpu.count}
+
     def state_dict(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"on_cpu": self._on_cpu.count}
         if self._ahead is None:
-            return {}
-        return {"ahead": self._ahead, "factors": {first: tuple(factor) for first, factor in self._factors.items()}}
+            return state
+        factors = {first: tuple(factor) for first, factor in self._factors.items()}
+        return {**state, "ahead": self._ahead, "factors": factors}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.seen()
-        self._ahead = state.get("ahead")
-        self._factors = {first: Factor(*factor) for first, factor in state.get("factors", {}).items()}
+        """Restore it, on the device of the weights; what another kind of device prepared is left to the next update."""
+        first = next(iter(self.seen().values()))
+        found = {index: factor_on(first.device, factor) for index, factor in state.get("factors", {}).items()}
+        grouped = found.keys() == {stack[0] for stack in self._stacks}
+        sides = 2 if as_on_cpu(first.device) else 3
+        self._ahead = None
+        self._on_cpu.count = state.get("on_cpu", 0)
+        if grouped and all(factor.left is None or factor.left.ndim == sides for factor in found.values()):
+            self._ahead, self._factors = state["ahead"].to(first.device), found
 
 
 def _stacks(weights: Mapping[int, Tensor], targets: Mapping[int, Tensor]) -> list[Joined]:

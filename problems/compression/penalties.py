@@ -103,6 +103,10 @@ class Penalty(KnownGradient):
     def write(self, group: Joined) -> None:
         """Write the gradient of a planned pair."""
 
+    def fallbacks(self) -> dict[str, int]:
+        """Return how often a device could not do something and the CPU did, by what it was."""
+        return {}
+
     def state_dict(self) -> dict[str, Any]:
         """Return what the next step depends on besides the weights."""
         return {}

@@ -20,7 +20,8 @@ Shape = tuple[int, int, int]
 def check_data(problem: Compression) -> None:
     """Read the images once, which downloads and verifies them, and see whether network and batches fit them."""
     machine = resources()
-    shape, images = _training_images(problem.dataset, machine.data_root, machine.may_download, problem.holdout)
+    made_up = data.MADE_UP_BATCHES * problem.batch_size if machine.rehearsal else 0
+    shape, images = _training_images(problem.dataset, machine.data_root, machine.may_download, problem.holdout, made_up)
     if networks.input_shape(problem.network) != shape:
         fitting = [name for name in networks.names() if networks.input_shape(name) == shape]
         raise UserError(
@@ -31,9 +32,9 @@ def check_data(problem: Compression) -> None:
 
 
 @cache
-def _training_images(dataset: str, root: str, download: bool, holdout: bool) -> tuple[Shape, int]:
+def _training_images(dataset: str, root: str, download: bool, holdout: bool, made_up: int) -> tuple[Shape, int]:
     """Return the shape and the number of the training images; a sweep's problems share one reading."""
-    train = data.load(dataset, root, download=download, holdout=holdout).train
+    train = data.load(dataset, root, download=download, holdout=holdout, made_up=made_up).train
     channels, height, width = train.pixels.shape[1:]
     return (channels, height, width), len(train)
 

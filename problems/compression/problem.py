@@ -20,7 +20,7 @@ from mobench.core.streams import Streams
 from mobench.errors import UserError
 
 from .. import PAPER
-from .data import CLASSES, NAMES, SIZES
+from .data import CLASSES, MADE_UP_BATCHES, NAMES, SIZES
 from .metrics import native_metrics, pruned_metrics, quantised_metrics, sparse_metrics, trained_metrics
 from .networks import build, input_shape, names, penalised, steps_together
 from .volumes import loss_volume, pruned_volumes, quantised_volumes, sparse_volumes
@@ -220,6 +220,8 @@ class Compression(TaskProblem):
         return export_network(self, tensors, metrics, out, options["target"])
 
     def steps_per_epoch(self) -> int:
+        if resources().rehearsal:
+            return MADE_UP_BATCHES
         train, held_out = SIZES[self.dataset]
         return (train if self.holdout else train + held_out) // self.batch_size
 

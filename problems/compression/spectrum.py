@@ -11,13 +11,15 @@ rounding of float32 weights and count as zero.
 
 On a CPU one matrix is taken at a time. A device takes layers × rows × columns, weights of one shape at once, and
 decomposes all layers of one short side in one call; a CPU takes one layer of several networks in this way. Nothing that
-is computed is then looked at.
+is computed is then looked at. What a device's solver cannot decompose, though it is finite, the CPU decomposes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -37,8 +39,19 @@ _ALIGNED = 8
 _NUMBERS_ON_DEVICES = 2**23
 """How many numbers are at a time copied to float64."""
 
+_SOLVERS = ("cusolver", "magma", "hipsolver", "rocsolver")
+"""What names itself in an error of a device's decomposition that torch does not raise as a `LinAlgError`."""
+
+Found = TypeVar("Found", Tensor, tuple[Tensor, Tensor])
 Multiplier = Callable[[Tensor], Tensor]
 """The function h on singular values in float64."""
+
+
+@dataclass
+class OnCpu:
+    """How many decompositions a device could not do and the CPU did."""
+
+    count: int = 0
 
 
 class Spectrum(NamedTuple):
@@ -78,6 +91,11 @@ class Factor(NamedTuple):
         if self.left is None or len(matrices) == 1:
             return [self]
         return [Factor(left) for left in torch.split(self.left, [len(matrix) for matrix in matrices])]
+
+
+def factor_on(device: torch.device, parts: Iterable[Tensor | None]) -> Factor:
+    """Return a factor of these parts on `device`."""
+    return Factor(*(None if part is None else part.to(device) for part in parts))
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
@@ -140,7 +158,37 @@ def _grams(matrices: Sequence[Tensor]) -> Tensor:
 
 def singular_values(matrices: Sequence[Tensor]) -> Tensor:
     """Return the singular values in ascending order (float64), those below the cutoff as zero."""
-    return _from_eigenvalues(torch.linalg.eigvalsh(_grams(matrices)))
+    return _from_eigenvalues(_decomposed(torch.linalg.eigvalsh, matrices, OnCpu()))
+
+
+def _decomposed(function: Callable[[Tensor], Found], matrices: Sequence[Tensor], on_cpu: OnCpu) -> Found:
+    """Return a decomposition of the Gram matrices; where a device's solver fails on finite numbers, the CPU's.
+
+    A matrix that is not finite raises. So does every other error of a device: memory, or a fault that stays.
+    """
+    grams = _grams(matrices)
+    try:
+        return function(grams)
+    except RuntimeError as error:
+        words = str(error)
+        if not (isinstance(error, torch.linalg.LinAlgError) or any(name in words.lower() for name in _SOLVERS)):  # type: ignore[attr-defined]
+            raise
+        if not bool(torch.isfinite(grams).all()):
+            raise _no_spectrum(*matrices[0].shape[-2:]) from None
+        if as_on_cpu(grams.device):
+            raise
+    warnings.warn(
+        "the device could not decompose a weight matrix of finite numbers, and the CPU does: "
+        + words.partition("\n")[0],
+        RuntimeWarning,
+        stacklevel=1,
+    )
+    on_cpu.count += 1
+    found = function(grams.cpu())
+    if isinstance(found, Tensor):
+        return found.to(grams.device)
+    values, basis = found
+    return values.to(grams.device), basis.to(grams.device)
 
 
 def without_rounding(values: Tensor) -> Tensor:
@@ -152,12 +200,12 @@ def _from_eigenvalues(eigenvalues: Tensor) -> Tensor:
     return without_rounding(eigenvalues.clamp_min(0.0).sqrt())
 
 
-def decompose(matrices: Sequence[Tensor]) -> Spectrum:
-    """Return the spectrum of one matrix, or of all layers of several stacks that have a short side in common."""
-    try:
-        eigenvalues, basis = torch.linalg.eigh(_grams(matrices))
-    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
-        raise _no_spectrum(*matrices[0].shape[-2:]) from None
+def decompose(matrices: Sequence[Tensor], on_cpu: OnCpu | None = None) -> Spectrum:
+    """Return the spectrum of one matrix, or of all layers of several stacks that have a short side in common.
+
+    `on_cpu` counts what the device could not do.
+    """
+    eigenvalues, basis = _decomposed(torch.linalg.eigh, matrices, on_cpu or OnCpu())
     return Spectrum(_from_eigenvalues(eigenvalues), basis)
 
 

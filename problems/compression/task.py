@@ -47,6 +47,7 @@ class CompressionTask(Task):
             download=self.machine.may_download,
             device=self.device,
             holdout=problem.holdout,
+            made_up=data.MADE_UP_BATCHES * problem.batch_size if self.machine.rehearsal else 0,
         )
         self.memory_format = torch.channels_last if self.machine.channels_last else torch.contiguous_format
         self.model = networks.build(problem.network, self.splits.classes, streams.torch("init"))
@@ -222,6 +223,9 @@ class CompressionTask(Task):
     def artifact(self) -> dict[str, Tensor]:
         """Return the trained weights."""
         return self.model.state_dict()
+
+    def fallbacks(self) -> dict[str, int]:
+        return {name: count for penalty in self.penalties for name, count in penalty.fallbacks().items()}
 
     def state_dict(self) -> dict[str, Any]:
         held_out = {} if self.held_out_stream is None else {"held_out": self.held_out_stream.state_dict()}

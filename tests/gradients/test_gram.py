@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from mobench.core.device_path import forced_device_path
 from mobench.gradients.gram import GramSum, gram_of, resolved_rows
 
 
@@ -89,6 +90,41 @@ def test_nearly_dependent_gradients_are_multiplied_in_float64_and_no_others(k: i
     np.testing.assert_allclose(retaken.matrix, exact(rows), rtol=1e-14, atol=1e-11)
     assert retaken.resolution == resolved_rows(dtype) <= plain.resolution < 1e-3
     assert resolved_rows(dtype) == {torch.float32: 2.0**-36, torch.float16: 2.0**-18, torch.bfloat16: 2.0**-12}[dtype]
+
+
+def partial_sums(first: torch.Tensor, second: torch.Tensor, sums: int = 65536) -> torch.Tensor:
+    """Return an inner product as a device takes it: a running sum for each thread, and their sums in pairs."""
+    terms = torch.nn.functional.pad(first * second, (0, -len(first) % sums)).view(-1, sums)
+    total = terms[0].clone()
+    for row in terms[1:]:
+        total += row
+    while len(total) > 1:
+        total = total[: len(total) // 2] + total[len(total) // 2 :]
+    return total[0]
+
+
+@pytest.mark.parametrize("kind", ["random", "positive", "one magnitude", "nearly parallel"])
+@pytest.mark.parametrize("length", [1000, 2**21])
+def test_the_error_of_a_device_is_bounded_and_that_of_its_partial_sums(
+    length: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "dot", partial_sums)
+    rows = torch.randn(2, length, generator=torch.Generator().manual_seed(length))
+    match kind:
+        case "positive":
+            rows.abs_()
+        case "one magnitude":
+            rows = rows.sign() * torch.rand(2, 1) + 0.5
+        case "nearly parallel":
+            rows[1] = 0.7 * rows[0] + 0.1 * rows[1]
+    total = GramSum(2)
+    with forced_device_path():
+        total.add(list(rows))
+        gram = total.matrix()
+        assert unit_error(gram, exact(rows)) <= total.error <= 1e-5
+        if kind == "nearly parallel":
+            assert 0.98 < gram[0, 1] / np.sqrt(gram[0, 0] * gram[1, 1]) < 0.995
+            assert total.trusted(gram)
 
 
 def test_float64_gradients_are_never_multiplied_twice() -> None:

@@ -110,4 +110,6 @@ def test_resources_travel_through_the_environment(monkeypatch, tmp_path):
 def test_a_device_that_is_not_there_is_refused():
     with pytest.raises(UserError, match="device=nonsense cannot be used here"):
         Resources(device="nonsense").check()
+    with pytest.raises(UserError, match=r"device=mps cannot be used: it has no float64 .*device=cpu always can"):
+        Resources(device="mps").check()
     Resources(device="cpu").check()

@@ -26,6 +26,50 @@ def test_deterministic_algorithms_are_those_of_the_run_alone() -> None:
         assert not torch.are_deterministic_algorithms_enabled()
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_deterministic_algorithms_do_not_fill_new_memory(before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.utils.deterministic, "fill_uninitialized_memory", before)
+    with deterministic_algorithms(True):
+        assert not torch.utils.deterministic.fill_uninitialized_memory
+    assert torch.utils.deterministic.fill_uninitialized_memory is before
+
+
+def flags() -> tuple[bool, bool]:
+    return torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+
+
+@pytest.mark.parametrize(("asked", "during"), [("true", (True, True)), ("false", (False, False)), ("auto", None)])
+def test_tf32_is_as_the_run_says_and_afterwards_as_before(
+    asked: str, during: tuple[bool, bool] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mobench.training import loop
+
+    seen: list[tuple[bool, bool]] = []
+    step = loop.Group.step
+
+    def watched(group: loop.Group, *rest: object) -> None:
+        seen.append(flags())
+        step(group, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop.Group, "step", watched)
+    before = flags()
+    group_of_one = spec("ws", training=few_steps(1, tf32=asked))
+    trained(group_of_one)
+    assert (seen, flags()) == ([during or before], before)
+
+
+def test_tf32_is_part_of_what_a_run_is_where_it_is_asked_for() -> None:
+    suite = load_suite("compression", "quick")
+    plain, auto, without = (
+        make_plan(suite, {"methods": ["mgda"], **more}).specs
+        for more in ({}, {"training.tf32": "auto"}, {"training.tf32": "false"})
+    )
+    assert [spec.id for spec in auto] == [spec.id for spec in plain] != [spec.id for spec in without]
+    assert all("tf32" not in spec.training for spec in plain)
+    with pytest.raises(UserError, match=r"training\.tf32"):
+        make_plan(suite, {"training.tf32": "tru"})
+
+
 def test_a_run_with_deterministic_algorithms_is_the_same_run_on_the_cpu_and_says_how_it_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

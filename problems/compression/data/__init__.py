@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from .images import Splits
 
+MADE_UP_BATCHES = 2
+"""How many batches a rehearsal trains on."""
 CLASSES = {"cifar-10": 10, "cifar-100": 100, "digits": 10}
 """The number of classes of each data set."""
 NAMES = tuple(CLASSES)
@@ -29,15 +31,21 @@ def load(
     download: bool = False,
     device: str | torch.device = "cpu",
     holdout: bool = True,
+    made_up: int = 0,
 ) -> Splits:
     """Return the training, validation and test images of data set `name` on `device`.
 
     `root` is the folder that holds, or with `download` will hold, the folders of CIFAR; the digits
     come with scikit-learn and need neither. The split is the same for every seed, so that all runs
     are selected on the same images. Without `holdout` the validation images stay in the training
-    set, as in the published CIFAR runs, and there is no validation set.
+    set, as in the published CIFAR runs, and there is no validation set. With `made_up` so many training images only
+    have the right shapes, for a rehearsal; nothing is read.
     """
-    if name == "digits":
+    if made_up and name in NAMES:
+        from .made_up import made_up_images
+
+        splits = made_up_images(name, CLASSES[name], made_up, holdout=holdout)
+    elif name == "digits":
         from .digits import load_digits
 
         splits = load_digits(holdout=holdout)

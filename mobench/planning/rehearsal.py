@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from mobench.core.registry import find_method
-from mobench.core.settings import Configurable
-from mobench.core.spec import OF_TRAINING, RunSpec, hash_of
+from mobench.core.settings import OF_TRAINING, Configurable
+from mobench.core.spec import RunSpec, hash_of
 from mobench.planning.plan import Plan
 
 STEPS = 2

@@ -47,13 +47,16 @@ def rearranged_optimizer(
 ) -> dict[str, Any]:  # fmt: skip
     """Return an optimizer's state for `targets`, made of one for tensors of the `shapes`; `current` has its settings.
 
-    Numbers, such as a count of steps, are the same for all tensors.
+    Numbers, such as a count of steps, are the same for all tensors. A tensor without a state, which no loss depends on,
+    has zeros.
     """
-    of_each = [stored["state"].get(index, {}) for index in range(len(shapes))]
-    state: dict[int, dict[str, Any]] = {index: {} for index in range(len(targets))} if of_each[0] else {}
-    for name, value in of_each[0].items():
-        if isinstance(value, Tensor) and value.shape == shapes[0].shape:
-            found = rearranged([own[name] for own in of_each], parameters, targets)
+    of_each: dict[int, dict[str, Any]] = stored["state"]
+    state: dict[int, dict[str, Any]] = {index: {} for index in range(len(targets))} if of_each else {}
+    first = min(of_each, default=0)
+    for name, value in of_each.get(first, {}).items():
+        if isinstance(value, Tensor) and value.shape == shapes[first].shape:
+            known = [of_each.get(index, {}).get(name, torch.zeros_like(shape)) for index, shape in enumerate(shapes)]
+            found = rearranged(known, parameters, targets)
         else:
             found = [value.clone() if isinstance(value, Tensor) else value for _ in targets]
         for own, each in zip(state.values(), found, strict=True):

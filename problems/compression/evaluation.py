@@ -16,7 +16,7 @@ from mobench.core.quiet import QUIET
 
 from . import networks
 from .data.images import Images
-from .latency import cpu_latency, ready_to_time
+from .latency import REPEATS, cpu_latency, ready_to_time
 from .metrics import NATIVE, mark
 from .networks.cost import file_size, flops
 from .pruning import Planner, PruningPlan, Structure, fold_constants, remove, trace
@@ -173,11 +173,14 @@ def sparse_metrics(
     return found
 
 
-def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
+def latencies(pruner: Pruner, targets: tuple[float, ...], repeats: int = REPEATS) -> dict[str, float]:
     """Return the median CPU milliseconds of one image on one thread, dense, at every target and natively pruned."""
     ready = {end: ready_to_time(model) for end, model in pruner.all_models(targets).items()}
     with QUIET.alone():
-        timed = {end: cpu_latency(model, pruner.input_shape) for end, model in ready.items()}
+        timed = {
+            end: cpu_latency(model, pruner.input_shape, warmup=repeats // 5, repeats=repeats)
+            for end, model in ready.items()
+        }
     return {f"latency_ms{end}": latency.median_ms for end, latency in timed.items()}
 
 

@@ -11,6 +11,9 @@ from statistics import quantiles
 import torch
 from torch import nn
 
+REPEATS, REHEARSED = 50, 5
+"""How many passes are timed, in a run and in a rehearsal."""
+
 
 @dataclass(frozen=True)
 class Latency:
@@ -35,7 +38,7 @@ def cpu_latency(
     *,
     batch_size: int = 1,
     warmup: int = 10,
-    repeats: int = 50,
+    repeats: int = REPEATS,
     threads: int = 1,
 ) -> Latency:
     """Time the forward pass of a network that `ready_to_time` returned.

@@ -21,6 +21,7 @@ from .data.images import Batch, Images, Splits
 from .data.stream import TrainStream
 from .distillation import distillation_loss, mean_distillation, teacher_of
 from .evaluation import Pruner, accuracy, latencies, pruned_metrics, sparse_metrics, worth_of_each
+from .latency import REHEARSED, REPEATS
 from .metrics import TARGETS
 from .nuclear import Nuclear
 from .penalties import L1, GroupLasso, Penalty, proximal_step
@@ -200,7 +201,7 @@ class CompressionTask(Task):
         compiling = {"compile_seconds": self.compile_seconds} if self.problem.compile else {}
         kept, self._pruner = self._pruner, None
         pruner = self.pruner() if kept is None or not kept.fits() else kept
-        return {**latencies(pruner, TARGETS), **compiling}
+        return {**latencies(pruner, TARGETS, REHEARSED if self.machine.rehearsal else REPEATS), **compiling}
 
     def _compile(self) -> float:
         """Compile both passes on an empty batch, so that no step pays for it; return the seconds it took."""

@@ -115,7 +115,7 @@ def _driver(probe: Probe) -> Answer:
 
 def _torch(probe: Probe) -> Answer:
     """Refuse a torch that cannot use the GPUs of the machine, unless the CPU is asked for."""
-    versions = {"torch": str(torch.__version__), **device_versions()}
+    versions = {**environment().versions, **device_versions()}
     driver, asked = nvidia_driver(), resources().device
     unused = driver is not None and driver.devices and asked == "auto" and not _on_gpu()
     if unused and _hidden() is not None:

@@ -322,6 +322,8 @@ def test_json_has_every_number_and_the_exit_code_is_0_where_nothing_fails() -> N
 def test_what_cannot_be_planned_is_refused_before_anything_is_probed() -> None:
     assert "Did you mean 'compression'" in mobench("doctor", "suite=compresion", code=2)
     assert "unknown method 'pdc'" in mobench("doctor", "methods=pdc", "device=cpu", code=2)
+    assert "device=nonsense cannot be used here" in mobench("doctor", "device=nonsense", code=2)
+    assert "there is no CUDA device here" in mobench("doctor", "gpus=7", "device=cpu", code=2)
 
 
 def test_the_probes_of_a_second_device_do_not_train(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mobench.core.resources import resources
@@ -112,7 +112,6 @@ def short_form(precisions: Sequence[str]) -> list[Probe]:
 
 def devices_of(share: Share) -> list[Device]:
     """Return each GPU that jobs may use, the CPU if they may use none."""
-    share = replace(share, jobs=1) if share.jobs == 0 else share
     used = dict.fromkeys(places(share, visible_devices(resources().device, share.gpus), cores=1))
     return [
         Device("CPU" if place.device is None else f"GPU {place.device}", place.device is not None, place.variables)

@@ -15,8 +15,7 @@ from mobench.core.settings import flag, text
 from mobench.errors import UserError
 
 if TYPE_CHECKING:
-    from mobench.running.doctor import Device
-    from mobench.running.probe import ProbeResult
+    from mobench.running.doctor import Device, ProbeResult
 
 SUITE = "compression"
 COLUMN = 29

@@ -18,9 +18,17 @@ from mobench.core.nvidia_driver import Driver, nvidia_driver
 from mobench.errors import MissingDataError, UserError
 from mobench.planning.estimate import TimedSteps
 from mobench.running import doctor, probes
-from mobench.running.doctor import Device, Networks, failure_of, precisions_of, short_form
+from mobench.running.doctor import (
+    HELPS,
+    Device,
+    Networks,
+    Probe,
+    ProbeResult,
+    failure_of,
+    precisions_of,
+    short_form,
+)
 from mobench.running.planned_work import silent
-from mobench.running.probe import HELPS, Probe, ProbeResult
 from mobench.running.probes import PROBES, runs_on
 from tests.commands import plugins_forgotten
 from tests.problems.compression.runs import few_steps, machine, mobench, spec

@@ -15,8 +15,7 @@ from mobench.core.settings import flag, text
 from mobench.errors import UserError
 
 if TYPE_CHECKING:
-    from mobench.running.doctor import Device
-    from mobench.running.probe import ProbeResult
+    from mobench.running.doctor import Device, ProbeResult
 
 SUITE = "compression"
 COLUMN = 29
@@ -63,13 +62,16 @@ class Doctor(Command):
         from mobench.running.guarded_call import call_in_worker
 
         suites = load_suites(self.suite or [SUITE], self.profile, self.device)
-        Resources(
+        machine = Resources(
             device=self.device,
             channels_last=self.channels_last,
             deterministic=self.deterministic,
             data_root=self.data_root,
             data_download="false",
-        ).export()
+        )
+        if self.device != "cuda":  # of which the probes say more
+            machine.check()
+        machine.export()
         plugins = [str(Path(path).resolve()) for path in self.plugins]
         asked = {key: getattr(self, key) for key in ("methods", "problems", "precision")}
         overrides = {**self.others, **{key: value for key, value in asked.items() if value}}

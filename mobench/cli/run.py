@@ -159,7 +159,7 @@ class Run(Command, Resources):
 
             log = None if self.log is None else EventLog(Path(self.log))
             work = plan_work(request, check_suites, guarded=guarded)
-            if work.pending and not executor.elsewhere:
+            if work.pending and guarded and not executor.elsewhere:
                 from mobench.running.doctor import precisions_of, refuse_unusable_devices
 
                 refuse_unusable_devices(self.share, precisions_of(work.pending))

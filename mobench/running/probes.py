@@ -27,11 +27,11 @@ from mobench.core.spec import RunSpec
 from mobench.core.threads import one_thread
 from mobench.errors import MissingDataError, UserError
 from mobench.planning.estimate import time_steps
+from mobench.running.doctor import BUILDS, HELPS, Probe, ProbeResult
 from mobench.running.environment import device_versions, environment, tf32_flags
 from mobench.running.machine import usable_cores
 from mobench.running.memory import MemoryMeter
 from mobench.running.planned_work import load_noting
-from mobench.running.probe import BUILDS, HELPS, Probe, ProbeResult
 from mobench.running.worker_main import Note
 from mobench.training.arithmetic import deterministic_algorithms
 from mobench.training.checkpoint import load_checkpoint, save_checkpoint
@@ -115,7 +115,7 @@ def _driver(probe: Probe) -> Answer:
 
 def _torch(probe: Probe) -> Answer:
     """Refuse a torch that cannot use the GPUs of the machine, unless the CPU is asked for."""
-    versions = {"torch": str(torch.__version__), **device_versions()}
+    versions = {**environment().versions, **device_versions()}
     driver, asked = nvidia_driver(), resources().device
     unused = driver is not None and driver.devices and asked == "auto" and not _on_gpu()
     if unused and _hidden() is not None:

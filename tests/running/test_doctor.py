@@ -18,9 +18,17 @@ from mobench.core.nvidia_driver import Driver, nvidia_driver
 from mobench.errors import MissingDataError, UserError
 from mobench.planning.estimate import TimedSteps
 from mobench.running import doctor, probes
-from mobench.running.doctor import Device, Networks, failure_of, precisions_of, short_form
+from mobench.running.doctor import (
+    HELPS,
+    Device,
+    Networks,
+    Probe,
+    ProbeResult,
+    failure_of,
+    precisions_of,
+    short_form,
+)
 from mobench.running.planned_work import silent
-from mobench.running.probe import HELPS, Probe, ProbeResult
 from mobench.running.probes import PROBES, runs_on
 from tests.commands import plugins_forgotten
 from tests.problems.compression.runs import few_steps, machine, mobench, spec
@@ -322,6 +330,8 @@ def test_json_has_every_number_and_the_exit_code_is_0_where_nothing_fails() -> N
 def test_what_cannot_be_planned_is_refused_before_anything_is_probed() -> None:
     assert "Did you mean 'compression'" in mobench("doctor", "suite=compresion", code=2)
     assert "unknown method 'pdc'" in mobench("doctor", "methods=pdc", "device=cpu", code=2)
+    assert "device=nonsense cannot be used here" in mobench("doctor", "device=nonsense", code=2)
+    assert "there is no CUDA device here" in mobench("doctor", "gpus=7", "device=cpu", code=2)
 
 
 def test_the_probes_of_a_second_device_do_not_train(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mobench.core.registry import find_problem, methods, problems, source_digest
-from mobench.core.settings import Configurable
-from mobench.core.spec import OF_TRAINING
+from mobench.core.settings import OF_TRAINING, Configurable
 from mobench.errors import UserError
 from mobench.planning.suite import Suite, suite_files
 from mobench.training.optimizer import Training

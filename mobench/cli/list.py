@@ -1,14 +1,17 @@
-"""`mobench list`: what there is, with every setting's range, default and meaning."""
+"""`mobench list`: what there is, a line each, and of one of them every setting with its range, default and meaning."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mobench.cli.command import PLUGINS, Command
 from mobench.core.settings import Configurable, choice, flag, text
 from mobench.errors import unknown
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 KINDS = {
     "methods": "methods", "problems": "problems", "suites": "suites", "params": "params",
@@ -20,7 +23,7 @@ KINDS = {
 class List(Command):
     """List methods, problems or suites, or all parameters as they are typed.
 
-    `mobench list method pcd` shows one of them.
+    `mobench list method pcd` shows one of them with its settings.
     """
 
     name = "list"
@@ -28,7 +31,7 @@ class List(Command):
     words = ("what", "only")
 
     what: str = replace(choice(None, tuple(KINDS), meaning="what to list"), shown="methods|problems|suites|params")
-    only: str | None = text(None, meaning="only this one", shown="NAME")
+    only: str | None = text(None, meaning="only this one, with its settings", shown="NAME")
     plugins: list[str] = PLUGINS
     json: bool = flag(False, meaning="print JSON")
 
@@ -48,7 +51,7 @@ class List(Command):
         if self.json:
             print(json.dumps(entries, indent=2))
         else:
-            _print(what, entries)
+            _print(what, entries, whole=bool(self.only))
         return 0
 
 
@@ -105,26 +108,46 @@ def _suites() -> list[dict[str, Any]]:
     ]
 
 
-def _print(kind: str, entries: list[dict[str, Any]]) -> None:
+def _print(kind: str, entries: list[dict[str, Any]], *, whole: bool) -> None:
+    """Print a line for each entry, or all that there is to say of one."""
     from rich.console import Console
-    from rich.padding import Padding
     from rich.text import Text
 
     from mobench.core.plain_text import plain
 
     console = Console(highlight=False)
-    for entry in entries:
-        if kind == "params":
+    if kind == "params":
+        for entry in entries:
             line = f"{entry['id']}={entry['default']}  ({entry['accepted']}) {entry['meaning']}"
             console.print(Text(plain(line)), soft_wrap=True)
-            continue
-        console.print(Text.assemble((entry["id"], "bold"), "  ", plain(entry["summary"])), soft_wrap=False)
-        if kind == "suites":
-            parts = entry["includes"] or [*entry["problems"], *entry["methods"]]
-            console.print(Padding(Text(f"profiles: {', '.join(entry['profiles'])}; {', '.join(parts)}"), (0, 0, 0, 4)))
-            continue
-        if "verified" in entry:
-            console.print(Padding(Text(plain(f"verified: {entry['verified']}")), (0, 0, 0, 4)))
-        for name, setting in entry["settings"].items():
-            line = f"{name} = {setting['default']}  ({setting['accepted']}) {setting['meaning']}"
-            console.print(Padding(Text(plain(line)), (0, 0, 0, 4)))
+        return
+    width = max(len(entry["id"]) for entry in entries)
+    for entry in entries:
+        heading = Text.assemble((entry["id"].ljust(width), "bold"), "  ", plain(entry["summary"]))
+        if whole:
+            console.print(heading)
+            _print_about(console, kind, entry)
+        else:
+            console.print(heading, overflow="ellipsis", no_wrap=True)
+    if not whole:
+        console.print(Text(f"`mobench list {kind[:-1]} NAME` says more of one", style="dim"))
+
+
+def _print_about(console: Console, kind: str, entry: dict[str, Any]) -> None:
+    """Print a suite's question, profiles, problems and methods, or the settings of a method or problem."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from mobench.core.plain_text import plain
+
+    if kind == "suites":
+        parts = ("about", "profiles", "includes", "problems", "methods")
+        listed = {part: entry[part] if part == "about" else ", ".join(entry[part]) for part in parts}
+        lines = [f"{part}: {content}" if part != "about" else content for part, content in listed.items() if content]
+    else:
+        settings = entry["settings"].items()
+        lines = [f"{name} = {of['default']}  ({of['accepted']}) {of['meaning']}" for name, of in settings]
+        lines += [entry["reference"]] if entry["reference"] else []
+        lines += [f"form verified against: {entry['verified']}"] if "verified" in entry else []
+    for line in lines:
+        console.print(Padding(Text(plain(" ".join(line.split()))), (0, 0, 0, 4)))

@@ -26,6 +26,9 @@ from mobench.errors import UserError, spelled, unknown
 LARGEST = 2**63 - 1
 """Whole numbers stay in 64 bits, which every store and every tensor can hold."""
 
+OF_TRAINING = "training."
+"""The prefix of a training setting in a method's configuration, for example of a swept learning rate."""
+
 Kind = Literal["real", "reals", "integer", "choice", "flag", "text", "names", "seeds"]
 
 

@@ -13,11 +13,10 @@ from typing import Any
 from mobench.core.method import Method
 from mobench.core.problem import Problem
 from mobench.core.registry import find_method, find_problem, source_digest
+from mobench.core.settings import OF_TRAINING
 
 FORMAT = 1
 """Raised when the meaning of a stored spec changes."""
-OF_TRAINING = "training."
-"""What stands before a training setting that belongs to a method's configuration, e.g. a swept learning rate."""
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 

@@ -10,8 +10,7 @@ from mobench.core.columns import DELTA, IDENTITY, MEASURED
 from mobench.core.method import Method
 from mobench.core.problem import Problem
 from mobench.core.registry import find_method, find_problem, methods, problems
-from mobench.core.settings import Configurable, Setting
-from mobench.core.spec import OF_TRAINING
+from mobench.core.settings import OF_TRAINING, Configurable, Setting
 from mobench.errors import UserError, unknown
 from mobench.planning.expression import Expression
 from mobench.planning.plan import expand, expand_entry

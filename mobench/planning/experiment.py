@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from mobench.core.registry import find_method, find_problem, methods, problems
-from mobench.core.settings import Configurable
-from mobench.core.spec import OF_TRAINING, as_json, hash_of
+from mobench.core.settings import OF_TRAINING, Configurable
+from mobench.core.spec import as_json, hash_of
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.training.optimizer import Training

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from mobench.core.problem import Problem, VectorProblem
 from mobench.core.registry import find_method, find_problem
-from mobench.core.settings import Configurable
-from mobench.core.spec import OF_TRAINING, RunSpec, hash_of
+from mobench.core.settings import OF_TRAINING, Configurable
+from mobench.core.spec import RunSpec, hash_of
 from mobench.errors import UserError, misshaped, unknown
 from mobench.planning.experiment import Experiment, difference
 from mobench.planning.overrides import read_value, section, with_one_length

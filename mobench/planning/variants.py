@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mobench.core.settings import Setting
-from mobench.core.spec import OF_TRAINING
+from mobench.core.settings import OF_TRAINING, Setting
 
 Variant = dict[str, Any]
 

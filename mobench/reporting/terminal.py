@@ -1,18 +1,18 @@
-"""Sheets, plans and records on the terminal."""
+"""Sheets and plans on the terminal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mobench.core.plain_text import plain, readable
-from mobench.reporting.sheet import Cell, Sheet, number
+from mobench.core.plain_text import plain
+from mobench.reporting.sheet import Cell, Sheet
 from mobench.reporting.sheets import (
     claims_sheet,
     hypervolume_sheets,
@@ -28,7 +28,6 @@ from mobench.scoring.unscored import unscored_lines
 if TYPE_CHECKING:
     from mobench.core.spec import RunSpec
     from mobench.planning.plan import Plan
-    from mobench.store.record import RunRecord
 
 SHORT = ("runs", "progress ↑", "passes/step", "peak MB")
 """Columns that a terminal leaves to the report."""
@@ -119,30 +118,6 @@ def print_plan(console: Console, plan: Plan, pending: int, duration: str) -> Non
         configurations = len({spec.configuration.id for spec in specs})
         table.add_row(problem, method, str(configurations), str(len({spec.seed for spec in specs})), str(len(specs)))
     console.print(table)
-
-
-def print_record(console: Console, record: RunRecord) -> None:
-    """Print one stored run."""
-    spec, outcome = record.spec, record.outcome
-    table = _table(f"run {record.id[:12]}: {outcome.status}", "", "")
-    table.columns[1].justify = "left"
-    table.show_header = False
-    sections: dict[str, Mapping[str, Any]] = {
-        spec.problem: spec.problem_settings,
-        spec.method: spec.method_settings,
-        "training": {**spec.training, "seed": spec.seed},
-        "metrics": outcome.metrics,
-        "diagnostics (mean)": {name: value["mean"] for name, value in outcome.diagnostics.items()},
-        "cost": {**outcome.timings, "backward_passes": outcome.backward_passes, "peak_memory": record.peak_memory},
-        "environment": asdict(record.environment),
-    }
-    for section, entries in sections.items():
-        table.add_row(Text(section, style="bold"), "")
-        for name, value in entries.items():
-            table.add_row(Text(plain(f"  {name}")), Text(plain(number(value))))
-    console.print(table)
-    if outcome.error:
-        console.print(Text(readable(outcome.error)))
 
 
 def _best_first(sheet: Sheet) -> Sheet:

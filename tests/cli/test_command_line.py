@@ -204,8 +204,10 @@ def test_results_and_show_by_method(folder):
     rows = json.loads(mobench("results", "method=mgda,pcd", "results=out", "format=json", cwd=folder))
     assert len(rows) == 12
     shown = mobench("show", "pcd", "results=out", cwd=folder)
+    assert max(len(line.rstrip()) for line in shown.splitlines()) <= 80
     assert shown.count("double-well") == 8 and "pcd: 8 stored runs, 8 finished, 0 failed" in shown
-    assert shown.split()[shown.split().index("tiny") - 1] in {row["id"][:12] for row in rows if row["method"] == "pcd"}
+    ids = {row["id"][:12] for row in rows if row["method"] == "pcd"}
+    assert shown.startswith("tiny, profile ") and {line.split()[0] for line in shown.splitlines()[2:-1]} == ids
     for refused in (("results", "method=pdc"), ("results", "method=pdc", "view=runs"), ("show", "pdc")):
         assert "'pdc'. Did you mean 'pcd'?" in mobench(*refused, "results=out", cwd=folder, code=2)
     assert "'pcd' is a method with 8 runs" in mobench("show", "pcd", "results=out", "--json", cwd=folder, code=2)
@@ -224,8 +226,12 @@ def test_lists(tmp_path, what):
     entries = json.loads(mobench("list", what, "--json", cwd=tmp_path))
     assert all({"id", "summary"} <= entry.keys() for entry in entries)
     text = mobench("list", what, cwd=tmp_path)
-    assert all(entry["id"] in text for entry in entries)
+    assert [entry["id"] for entry in entries] == [line.split()[0] for line in text.splitlines()[:-1]]
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+    whole = mobench("list", what, entries[0]["id"], cwd=tmp_path)
+    assert max(len(line.rstrip()) for line in whole.splitlines()) <= 80
+    folded = "".join(whole.split())
+    assert all(name in folded for name in entries[0].get("settings", entries[0].get("methods", ())))
 
 
 def test_text_of_a_plugin_is_listed_as_text(tmp_path):

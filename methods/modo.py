@@ -86,7 +86,7 @@ class MoDo(Method):
         rows, others = step.gradients, self.second_batch_of(step).gradients
         kind = torch.promote_types(rows.dtype, torch.float32)
         first, second = rows.to(kind), others.to(kind)
-        products = (first @ second.T).double().cpu().numpy()
+        products = (first @ second.T).cpu().double().numpy()
         if not np.isfinite(products).all():
             raise NonFiniteError(f"a gradient at iteration {step.iteration} is not finite")
         moved = self.alpha - self.gamma * (products @ self.alpha + self.rho * self.alpha)

@@ -102,8 +102,11 @@ class SDMGrad(Method):
 
     def _from_two_batches(self, step: Step) -> Vector:
         """Return the weights after a few steps on α with the products of two batches."""
+        import torch
+
         rows, others = step.gradients, self.second_batch_of(step).gradients
-        products = (rows @ others.T).double().cpu().numpy()
+        kind = torch.promote_types(rows.dtype, torch.float32)
+        products = (rows.to(kind) @ others.to(kind).T).cpu().double().numpy()
         if not np.isfinite(products).all():
             raise NonFiniteError(f"a gradient at iteration {step.iteration} is not finite")
         scale = float(np.sqrt(np.maximum(products.diagonal(), 0.0)).mean())

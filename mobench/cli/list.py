@@ -148,6 +148,6 @@ def _print_about(console: Console, kind: str, entry: dict[str, Any]) -> None:
         settings = entry["settings"].items()
         lines = [f"{name} = {of['default']}  ({of['accepted']}) {of['meaning']}" for name, of in settings]
         lines += [entry["reference"]] if entry["reference"] else []
-        lines += [f"verified: {entry['verified']}"] if "verified" in entry else []
+        lines += [f"verification: {entry['verified']}"] if "verified" in entry else []
     for line in lines:
         console.print(Padding(Text(plain(" ".join(line.split()))), (0, 0, 0, 4)))

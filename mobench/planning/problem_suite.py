@@ -27,7 +27,7 @@ def suite_of_problem(name: str) -> Suite:
             name: {}
             for name, method in methods().items()
             if (kind.has_proximal_maps or not method.takes_proximal_steps)
-            and (kind.has_second_batch or not method().needs_second_batch)
+            and (kind.has_second_batch or not (method.overrides("needs_second_batch") and method().needs_second_batch))
         },
         training=dict(kind.training),
         metrics=tuple((own + directed)[:SHOWN]),

@@ -11,12 +11,14 @@ from scipy.optimize import linprog
 from scipy.special import softmax
 from sklearn.linear_model import Lasso
 
+from mobench.cli import main
 from mobench.core import registry
-from mobench.core.method import Vector, checked_weights
+from mobench.core.method import UNVERIFIED, Method, Step, Vector, checked_weights
 from mobench.core.problem import Task, TaskProblem
 from mobench.core.registry import find_method, methods
 from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
+from mobench.leaderboard.site.cards import method_card
 from mobench.training.loop import Group
 from mobench.training.optimizer import Training
 from tests.methods.method_steps import started, step_of
@@ -32,6 +34,19 @@ def test_every_method_says_what_its_form_was_verified_against() -> None:
     assert all(len(words) > 8 for words in said.values()), said
     unverified = {name for name, words in said.items() if words.startswith("unverified")}
     assert unverified == {"pmgda", "lexicographic"}
+
+
+def test_lists_and_pages_say_what_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "method", "bloop"]) == 0
+    words = "the rule in the authors' code for K = 2, the paper's text for more; trajectories by hand"
+    assert f"verification: {words}" in " ".join(capsys.readouterr().out.split())
+    assert method_card("bloop").verified == words
+
+    class Silent(Method):
+        def weights(self, step: Step) -> list[float]:
+            return [1.0] * step.k
+
+    assert Silent.verified == "" and UNVERIFIED == "unverified"
 
 
 def nearest_on_simplex(point: Vector) -> Vector:

@@ -203,6 +203,10 @@ def test_bloop_of_three_projects_off_all_averages_before() -> None:
 def test_the_cosine_gate_opens_for_gradients_on_the_primary_s_side() -> None:
     rows = np.array([[1.0, 0.0], [0.1, 5.0], [-0.1, 1.0], [0.0, 1.0]])
     np.testing.assert_array_equal(weights_of("cosine-gate", rows), [1.0, 1.0, 0.0, 0.0])
+    for pair in cases(2, 20):
+        plain = "ws" if pair[0] @ pair[1] > 0.0 else "plain"
+        settings = {"form": "penalty", "weight": 1.0} if plain == "ws" else {}
+        np.testing.assert_array_equal(weights_of("cosine-gate", pair), weights_of(plain, pair, **settings))
 
 
 def test_imtl_l_is_uncertainty_weighting_with_the_sign_of_s_turned() -> None:

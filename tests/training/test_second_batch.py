@@ -153,3 +153,44 @@ def test_methods_of_two_batches_train_on_every_problem_with_data(
     group = Group([RunSpec.of(problem_of(problem), find_method(name)(**settings), TRAINING, seed) for seed in (0,)])
     group.run(None, 1e9)
     assert group.members[0].error is None
+
+
+@pytest.mark.parametrize("family", ["general", "zero", "one zero", "identical", "opposite", "spread"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_two_batches_of_any_type_and_position_give_finite_updates(family: str, dtype: torch.dtype) -> None:
+    for k in (2, 3, 7):
+        general = np.random.default_rng(k).standard_normal((2, k, 24))
+        first, second = (_placed(rows, family) for rows in general)
+        for method in (started("modo", k), started("sdmgrad", k, batches="two")):
+            for _ in range(2):
+                other = Step(np.ones(k), _Typed(second, dtype))
+                step = Step(np.ones(k), _Typed(first, dtype), second_batch=lambda other=other: other)
+                found = method.direction(step) if method.name == "modo" else torch.as_tensor(method.weights(step))
+                assert torch.isfinite(found).all(), (k, method.name)
+                assert method.name != "modo" or (found.dtype == dtype and found.shape == (24,))
+
+
+def _placed(general: np.ndarray, family: str) -> np.ndarray:
+    signs = np.where(np.arange(len(general)) % 2 == 0, 1.0, -1.0)[:, None]
+    return {
+        "general": general,
+        "zero": 0.0 * general,
+        "one zero": np.where(np.arange(len(general))[:, None] == 1, 0.0, general),
+        "identical": np.repeat(general[:1], len(general), axis=0),
+        "opposite": signs * general[:1],
+        "spread": general * np.geomspace(1e-6, 1e6, len(general))[:, None],
+    }[family]
+
+
+class _Typed:
+    """Gradients of a type."""
+
+    def __init__(self, rows: np.ndarray, dtype: torch.dtype) -> None:
+        self._rows = torch.from_numpy(rows).to(dtype)
+
+    def gram(self) -> np.ndarray:
+        wide = self._rows.double()
+        return (wide @ wide.T).numpy()
+
+    def gradients(self) -> torch.Tensor:
+        return self._rows

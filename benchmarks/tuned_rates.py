@@ -16,8 +16,8 @@ import pandas as pd
 
 from mobench.planning.plan import make_plan
 from mobench.planning.suite import Suite, load_suite
+from mobench.scoring.results import SuiteResults
 from mobench.scoring.standings import standings
-from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
 from mobench.store.record import RunRecord
 

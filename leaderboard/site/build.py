@@ -13,7 +13,7 @@ from pathlib import Path
 from mobench.errors import UserError
 from mobench.reporting.rendering import Render, at_once
 from mobench.running.environment import environment
-from mobench.scoring.metric_catalog import MetricCatalog
+from mobench.scoring.catalog import MetricCatalog
 from mobench.store.folder import Store
 from mobench.submissions.verdict_file import read_verdicts
 

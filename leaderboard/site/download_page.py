@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from mobench.scoring.metric_catalog import MetricCatalog
+from mobench.scoring.catalog import MetricCatalog
 
 from .citation import snapshot_bibtex
 from .downloads import schema

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mobench.core.metric import Direction, Metric
-from mobench.scoring.selection import Criterion
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.select import Criterion
 from mobench.scoring.selection_words import how_selected
-from mobench.scoring.suite_results import SuiteResults
 
 HYPERVOLUME = "hypervolume"
 

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from mobench.reporting.sheet import number
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 
 from .documents import PAGES
 from .pages import Pages

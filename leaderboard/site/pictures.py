@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from mobench.core.registry import plots
+from mobench.reporting.csv import csv_text
 from mobench.reporting.plots import begin_plots, dark, draw, performance
 from mobench.reporting.rendering import Picture, Render
-from mobench.reporting.spreadsheet import csv_text
-from mobench.scoring.metric_catalog import MetricCatalog
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.catalog import MetricCatalog
+from mobench.scoring.results import SuiteResults
 
 from .output import SiteFolder
 from .ranking import Ranking

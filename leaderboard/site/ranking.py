@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import LEVEL
-from mobench.scoring.sent_in import SentIn, verdict_over
+from mobench.scoring.provenance import SentIn, verdict_over
+from mobench.scoring.results import SuiteResults
 from mobench.scoring.standings import Standings, standings
-from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
 from .markers import mark_class

@@ -13,9 +13,9 @@ import pandas as pd
 from mobench.reporting.sheet import spelled_number
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.published import PublishedValue, load_published
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.select import Sweeps, best_and_tied
 from mobench.scoring.selected_rows import SelectedRow, selected_frame
-from mobench.scoring.selection import Sweeps, best_and_tied
-from mobench.scoring.suite_results import SuiteResults
 
 from .measures import Measure, measures_of
 

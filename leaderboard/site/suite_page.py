@@ -7,7 +7,7 @@ from typing import Any
 
 from mobench.reporting.sheet import Sheet
 from mobench.reporting.sheets import claims_sheet, drop_sheets, hypervolume_sheets, pivot_sheets, published_sheet
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 
 from .contender_links import ContenderLink
 from .pages import Pages

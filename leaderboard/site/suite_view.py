@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 
 from .pictures import Shown
 from .ranking import Ranking

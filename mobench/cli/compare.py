@@ -44,8 +44,8 @@ class Compare(Command):
             raise UserError(f"results={root}: there is no such folder; `mobench run` makes one")
         from mobench.core.registry import load_plugins
         from mobench.planning.suite import included, load_suite
+        from mobench.scoring.load import read_stored, stored_suites
         from mobench.scoring.pairs import compare_pair
-        from mobench.scoring.reading import read_stored, stored_suites
         from mobench.store.folder import Store
 
         load_plugins(self.plugins)
@@ -63,7 +63,7 @@ class Compare(Command):
         if self.format == "table":
             _print(pair)
         else:
-            from mobench.reporting.spreadsheet import csv_text
+            from mobench.reporting.csv import csv_text
 
             frame = pair.frame.assign(first=pair.first, second=pair.second)
             print(csv_text(frame) if self.format == "csv" else frame.to_json(orient="records", indent=2))

@@ -11,7 +11,7 @@ from mobench.core.settings import choice, text
 from mobench.errors import UserError
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
 
 
@@ -37,7 +37,7 @@ class Report(Command):
     def execute(self) -> int:
         from mobench.core.registry import load_plugins
         from mobench.planning.suite import included
-        from mobench.scoring.reading import read_stored, stored_suites
+        from mobench.scoring.load import read_stored, stored_suites
         from mobench.store.atomic import write_atomically
         from mobench.store.folder import Store
 

@@ -16,7 +16,7 @@ from mobench.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
 
 
@@ -65,7 +65,7 @@ class Results(Command):
         if self.format == "parquet" and self.out is None:
             raise UserError("format=parquet is a binary file; say where with out=FILE")
         from mobench.core.registry import load_plugins
-        from mobench.scoring.reading import memberships, read_stored, stored_suites
+        from mobench.scoring.load import memberships, read_stored, stored_suites
         from mobench.store.folder import Store
 
         load_plugins(self.plugins)
@@ -89,7 +89,7 @@ class Results(Command):
         return self._scores(found)
 
     def _runs(self, store: Store, ids: set[str] | None, experiments: pd.DataFrame) -> int:
-        from mobench.scoring.unscored import runs_table
+        from mobench.scoring.runs import runs_table
 
         table = runs_table(store.columns(ids, "all", on_damage=_warn))
         if not len(table):
@@ -108,7 +108,7 @@ class Results(Command):
     def _scores(self, suites: Iterable[SuiteResults]) -> int:
         import pandas as pd
 
-        from mobench.scoring.scores import budget_curves, instance_scores
+        from mobench.scoring.budget import budget_curves, instance_scores
 
         scored = instance_scores if self.view == "scores" else budget_curves
         parts = []
@@ -168,7 +168,7 @@ def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:
 def _put(table: pd.DataFrame, format_: str, out: Path | None) -> None:
     import orjson
 
-    from mobench.reporting.spreadsheet import write_csv
+    from mobench.reporting.csv import write_csv
 
     if format_ == "parquet":
         table.to_parquet(out, index=False)

@@ -249,7 +249,7 @@ def print_tables(note: Note, console: Console, request: Request, plans: Sequence
     """Print what suites report of their results, and return how many runs failed, and how many of these diverged."""
     from mobench.reporting.terminal import print_results
     from mobench.running.planned_work import load_noting
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
 
     try:

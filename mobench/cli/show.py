@@ -55,8 +55,8 @@ class Show(Command):
         if _may_be_id(self.run):
             return False
         from mobench.cli.method_runs import runs_of, short
-        from mobench.scoring.reading import memberships, stored_suites
-        from mobench.scoring.unscored import runs_table
+        from mobench.scoring.load import memberships, stored_suites
+        from mobench.scoring.runs import runs_table
 
         table = runs_table(store.columns(None, "all"))
         if not len(table):

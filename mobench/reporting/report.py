@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from mobench.reporting.csv import csv_text
 from mobench.reporting.latex import latex_table
 from mobench.reporting.markdown import escape_markdown, markdown_table
 from mobench.reporting.rendering import Picture
 from mobench.reporting.sheet import Sheet
 from mobench.reporting.sheets import selection_policy, suite_sheets
-from mobench.reporting.spreadsheet import csv_text
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 
 
 def report_files(results: SuiteResults, pictures: Sequence[Picture]) -> dict[str, bytes]:

@@ -21,12 +21,12 @@ from mobench.reporting.sheet import (
     spelled_number,
 )
 from mobench.scoring.claims import SIGNS, ClaimResult
-from mobench.scoring.contenders import spelled
-from mobench.scoring.hypervolumes import PAPER
+from mobench.scoring.contender import spelled
 from mobench.scoring.published import Comparison
+from mobench.scoring.results import SuiteResults
 from mobench.scoring.selected_rows import SelectedRow
 from mobench.scoring.selection_words import selection_words
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.volumes import PAPER
 
 ARROWS = {"max": " ↑", "min": " ↓", None: ""}
 """Which way a column is better."""

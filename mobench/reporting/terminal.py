@@ -22,8 +22,8 @@ from mobench.reporting.sheets import (
     selected_sheets,
     selection_policy,
 )
-from mobench.scoring.suite_results import SuiteResults
-from mobench.scoring.unscored import unscored_lines
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.runs import unscored_lines
 
 if TYPE_CHECKING:
     from mobench.core.spec import RunSpec

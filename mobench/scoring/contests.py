@@ -24,11 +24,11 @@ import numpy as np
 import pandas as pd
 
 from mobench.core.metric import Direction
-from mobench.scoring.hypervolumes import BySeed
-from mobench.scoring.selection import Criterion, Sweeps, selection_columns
+from mobench.scoring.select import Criterion, Sweeps, selection_columns
+from mobench.scoring.volumes import BySeed
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
 
 DIGITS = 10
 """Values are rounded to so many significant digits: what differs beyond them is rounding, not a rank."""

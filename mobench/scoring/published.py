@@ -14,7 +14,7 @@ from mobench.planning.suite_parts import PublishedEntry
 from mobench.scoring.query import aggregate
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
 
 VOLUME = "hypervolume/"
 """What stands before a hypervolume's name where a published quantity asks for it."""

@@ -15,7 +15,7 @@ from mobench.core.settings import Configurable
 from mobench.errors import unknown
 from mobench.planning.suite import Suite
 from mobench.planning.suite_parts import TableEntry
-from mobench.scoring.contenders import spelled
+from mobench.scoring.contender import spelled
 
 AGGREGATES: dict[str, Callable[[Any], float]] = {
     "mean": lambda values: float(values.mean()),

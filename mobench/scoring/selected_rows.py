@@ -12,7 +12,7 @@ from mobench.errors import unknown
 from mobench.planning.suite import Suite
 from mobench.planning.suite_parts import SelectedEntry
 from mobench.scoring.published import PublishedValue, find_published
-from mobench.scoring.selection import Criterion, Sweeps
+from mobench.scoring.select import Criterion, Sweeps
 
 SELECTIONS = ("validation", "test")
 """What configurations are selected on; `test` is the paper's way."""
@@ -52,7 +52,7 @@ def selected_frame(
 
     To the columns of `selected_configurations` it adds `instance_label`, `row` (its key), `value` and
     `select` (the metrics), `published` (NaN where there is no number), `source` and `note`.
-    The table has the columns that `mobench.scoring.contenders` adds; `sweeps` are its own, where they are known.
+    The table has the columns that `mobench.scoring.contender` adds; `sweeps` are its own, where they are known.
     """
     if not len(table):
         return pd.DataFrame(columns=["instance_label"])

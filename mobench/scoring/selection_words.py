@@ -8,7 +8,7 @@ import pandas as pd
 
 from mobench.core.metric import Metric
 from mobench.core.problem import Problem
-from mobench.scoring.selection import Criterion
+from mobench.scoring.select import Criterion
 
 NOTHING = "every method has one configuration, so none is selected"
 

@@ -12,8 +12,8 @@ from mobench.leaderboard.site.ranking import fullest_profiles
 from mobench.leaderboard.site.reading import read_results
 from mobench.leaderboard.site.submissions import Submitted
 from mobench.leaderboard.site.suite_numbers import SuiteNumbers, suite_numbers
-from mobench.scoring.sent_in import SentIn
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.provenance import SentIn
+from mobench.scoring.results import SuiteResults
 from mobench.store.folder import Store
 from tests.leaderboard.conftest import RealSite
 

@@ -9,7 +9,7 @@ from mobench.core.spec import RunSpec
 from mobench.core.streams import Streams
 from mobench.planning.plan import make_groups, make_plans
 from mobench.running.environment import environment
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 from mobench.store.record import RunRecord
 from mobench.training.loop import train
 from mobench.training.optimizer import Training

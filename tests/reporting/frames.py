@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from mobench.planning.suite import Suite
-from mobench.scoring.contenders import with_contenders
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.contender import with_contenders
+from mobench.scoring.results import SuiteResults
 
 METHODS = ("pcd", "ws", "mgda")
 

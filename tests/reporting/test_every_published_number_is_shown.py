@@ -30,7 +30,7 @@ from mobench.reporting.report import report_files
 from mobench.reporting.terminal import print_results
 from mobench.running.environment import environment
 from mobench.scoring.published import PublishedValue, load_published
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 from mobench.store.record import RunRecord
 
 SUITES = ("compression", "low-rank", "normalization")

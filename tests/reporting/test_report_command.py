@@ -7,7 +7,7 @@ import pytest
 from mobench import UserError
 from mobench.cli import main
 from mobench.planning.suite import load_suite
-from mobench.scoring.results_table import results_table
+from mobench.scoring.runs import results_table
 from mobench.store.folder import Store
 
 SYNTHETIC = """

@@ -11,7 +11,7 @@ from mobench.errors import UserError
 from mobench.planning.check import check_suite
 from mobench.planning.suite import load_suite
 from mobench.scoring.baselines import with_delta
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 from mobench.store.folder import Store
 
 BASELINES = {

@@ -10,10 +10,10 @@ import pytest
 from mobench.core.operating_points import Axis, Hypervolume, OperatingPoint
 from mobench.core.registry import find_problem
 from mobench.reporting.sheets import hypervolume_sheets
-from mobench.scoring.hypervolumes import fronts, worth_keeping
+from mobench.scoring.budget import budget_curves
 from mobench.scoring.indicators.budget import expected_hypervolume, expected_value
 from mobench.scoring.indicators.hypervolume import hypervolume
-from mobench.scoring.scores import budget_curves
+from mobench.scoring.volumes import fronts, worth_keeping
 from tests.reporting.frames import results, run, table
 
 SIZE = Hypervolume(

@@ -44,7 +44,7 @@ def texts(sheet):
 
 
 def sheets(monkeypatch, selection="validation", published=(), suite=SUITE, runs=RUNS):
-    monkeypatch.setattr("mobench.scoring.suite_results.load_published", lambda names: list(published))
+    monkeypatch.setattr("mobench.scoring.results.load_published", lambda names: list(published))
     return selected_sheets(results_of(runs, suite, selection=selection))
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from mobench.core.registry import find_problem
-from mobench.scoring.selection import Criterion
+from mobench.scoring.select import Criterion
 from mobench.scoring.selection_words import NOTHING, how_selected, selection_words
 
 ON_VALIDATION = Criterion("accuracy@90", "selection_accuracy@90")

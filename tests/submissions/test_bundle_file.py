@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mobench.core.registry import methods
-from mobench.scoring.results_table import results_table
+from mobench.scoring.runs import results_table
 from mobench.store.folder import Store
 from mobench.submissions import encode_bundle, findings, limits, parse_bundle
 from mobench.submissions.collecting import thinned

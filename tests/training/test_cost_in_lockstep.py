@@ -13,7 +13,7 @@ from mobench.planning.plan import make_plan
 from mobench.planning.suite import load_suite
 from mobench.reporting.sheets import methods_sheet
 from mobench.running.executor import execute
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 from mobench.training.loop import train
 from mobench.training.optimizer import Training
 

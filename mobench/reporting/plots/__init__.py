@@ -24,8 +24,8 @@ from .theme import dark
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mobench.scoring.metric_catalog import MetricCatalog
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.catalog import MetricCatalog
+    from mobench.scoring.results import SuiteResults
 
 Asked = tuple[Plot, str, Mapping[str, Any], dict[str, Any]]
 """A plot, its title, which runs it is drawn from, and its options."""

@@ -17,8 +17,8 @@ from .targets import COSTS, natively_pruned, selected_at_targets
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.metric_catalog import MetricCatalog
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.catalog import MetricCatalog
+    from mobench.scoring.results import SuiteResults
 
 
 @register

@@ -16,8 +16,8 @@ from .panels import panels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.metric_catalog import MetricCatalog
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.catalog import MetricCatalog
+    from mobench.scoring.results import SuiteResults
 
 
 @register

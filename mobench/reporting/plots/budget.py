@@ -8,7 +8,7 @@ import pandas as pd
 
 from mobench.core.plot import Plot
 from mobench.core.registry import register
-from mobench.scoring.scores import budget_curves
+from mobench.scoring.budget import budget_curves
 
 from .panels import ACROSS, add_legend, draw_lines, in_order, panels
 from .style import method_styles
@@ -16,8 +16,8 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.metric_catalog import MetricCatalog
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.catalog import MetricCatalog
+    from mobench.scoring.results import SuiteResults
 
 
 @register

@@ -12,8 +12,8 @@ from mobench.errors import UserError
 from .along_the_run import AlongTheRun
 
 if TYPE_CHECKING:
-    from mobench.scoring.metric_catalog import MetricCatalog
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.catalog import MetricCatalog
+    from mobench.scoring.results import SuiteResults
 
 
 @register

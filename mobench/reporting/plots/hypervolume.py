@@ -15,8 +15,8 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.metric_catalog import MetricCatalog
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.catalog import MetricCatalog
+    from mobench.scoring.results import SuiteResults
 
 NARROW, WHOLE = 2.9, 6.0
 """The width of a panel in inches, and of a figure that has room for more: a page shows it as wide as a column."""

@@ -11,7 +11,7 @@ import pandas as pd
 from mobench.core.plot import Plot
 from mobench.core.registry import register
 from mobench.scoring.indicators.summary import summarize
-from mobench.scoring.selection import Criterion, selected_configurations
+from mobench.scoring.select import Criterion, selected_configurations
 
 from .panels import ACROSS, add_legend, draw_lines, in_few_digits, in_order, panels
 from .style import method_styles
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mobench.core.about import Look
-    from mobench.scoring.metric_catalog import MetricCatalog
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.catalog import MetricCatalog
+    from mobench.scoring.results import SuiteResults
 
 VALUES = ("accuracy", "parameter_sparsity", "effective_rank")
 WIDE = 5.0

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from mobench.core.registry import register
-from mobench.scoring.hypervolumes import PAPER
+from mobench.scoring.volumes import PAPER
 
 from .hypervolume import Hypervolume
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
 
 
 @register

@@ -12,7 +12,7 @@ from mobench.core.plot import Plot
 from mobench.core.registry import register
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.performance import performance_profile, performance_ratios
-from mobench.scoring.ranked_contenders import ranked_contenders
+from mobench.scoring.standings import ranked_contenders
 
 from .panels import add_legend, in_order, panels
 from .style import method_styles
@@ -20,8 +20,8 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.metric_catalog import MetricCatalog
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.catalog import MetricCatalog
+    from mobench.scoring.results import SuiteResults
 
 WIDEST = 100.0
 """Ratios beyond are not drawn: who is a hundred times worse is as good as failed. The data has them."""

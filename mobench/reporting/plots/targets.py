@@ -9,12 +9,12 @@ import pandas as pd
 
 from mobench.core.registry import methods
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.selection import Criterion
+from mobench.scoring.select import Criterion
 
 from .panels import in_order
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
 
 COSTS = ("latency_ms", "bytes", "flops")
 """What a network costs."""

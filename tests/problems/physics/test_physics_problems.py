@@ -180,7 +180,7 @@ def test_training_approaches_the_solution_and_keeps_its_picture():
 def test_solutions_are_drawn_for_the_selected_configuration(tmp_path):
     from mobench.cli import main
     from mobench.planning.suite import load_suite
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
 
     suite = tmp_path / "waves.yaml"

@@ -15,7 +15,7 @@ from mobench.reporting.plots.along_the_run import spread
 from mobench.reporting.plots.pareto import undominated
 from mobench.reporting.plots.samples import Samples
 from mobench.running.environment import environment
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 from mobench.store.record import RunRecord
 from mobench.training.loop import train
 

@@ -15,8 +15,8 @@ from mobench.reporting.plots.along_the_run import FLOOR
 from mobench.reporting.rendering import at_once, beside
 from mobench.reporting.sheets import hypervolume_sheets
 from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.results import SuiteResults
 from mobench.scoring.selected_rows import selected_frame, selected_rows
-from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
 from tests.reporting.frames import results, run, table
 

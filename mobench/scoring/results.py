@@ -16,20 +16,18 @@ from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.scoring.baselines import with_delta
+from mobench.scoring.budget import overall_scores
+from mobench.scoring.catalog import MetricCatalog
 from mobench.scoring.claims import ClaimResult, judge
-from mobench.scoring.contenders import instance_labels, ordered_contenders, with_contenders
+from mobench.scoring.contender import instance_labels, ordered_contenders, with_contenders
 from mobench.scoring.contests import Contest, contests
-from mobench.scoring.hypervolumes import Volumes, frozen_volumes, hypervolume_frame
-from mobench.scoring.metric_catalog import MetricCatalog
-from mobench.scoring.provenance import Provenance
+from mobench.scoring.provenance import Provenance, SentIn
 from mobench.scoring.published import Comparison, compare, load_published
 from mobench.scoring.query import Query, has_column, rows_where, select, suite_tables
-from mobench.scoring.results_table import diverged_ids, instance_of, results_table
-from mobench.scoring.scores import overall_scores
+from mobench.scoring.runs import diverged_ids, instance_of, results_table, without_unscored
+from mobench.scoring.select import Sweeps
 from mobench.scoring.selected_rows import SelectedRow, selected_frame, selected_rows
-from mobench.scoring.selection import Sweeps
-from mobench.scoring.sent_in import SentIn
-from mobench.scoring.unscored import without_unscored
+from mobench.scoring.volumes import Volumes, frozen_volumes, hypervolume_frame
 from mobench.store.columns import RunColumns
 from mobench.store.record import RunRecord
 from mobench.store.stored_runs import Runs

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from mobench.core.problem import Problem
-from mobench.scoring.hypervolumes import BySeed, Front, fronts
 from mobench.scoring.indicators.budget import BudgetCurve, expected_hypervolume, expected_value
 from mobench.scoring.indicators.distance import gd_plus, igd_plus
 from mobench.scoring.indicators.intervals import Interval, interval
+from mobench.scoring.volumes import BySeed, Front, fronts
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
 
 _OVERALL = {
     "contender",

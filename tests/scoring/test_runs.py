@@ -10,8 +10,8 @@ from mobench.core.columns import IDENTITY, MEASURED
 from mobench.core.outcome import Outcome
 from mobench.core.registry import methods, problems
 from mobench.core.spec import RunSpec, hash_of
-from mobench.scoring.contenders import with_contenders
-from mobench.scoring.results_table import results_table
+from mobench.scoring.contender import with_contenders
+from mobench.scoring.runs import results_table
 from mobench.store.record import PeakMemory, RunRecord
 from tests.running.records import make_record
 

@@ -11,8 +11,8 @@ from mobench.core.registry import find_method, find_problem, methods, problems
 from mobench.core.spec import RunSpec
 from mobench.planning.plan import make_groups
 from mobench.running.executor import execute
-from mobench.scoring.metric_catalog import MetricCatalog
-from mobench.scoring.results_table import results_table
+from mobench.scoring.catalog import MetricCatalog
+from mobench.scoring.runs import results_table
 from mobench.training.optimizer import Training
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mobench.reporting import spreadsheet
-from mobench.reporting.spreadsheet import csv_text, write_csv
+from mobench.reporting import csv
+from mobench.reporting.csv import csv_text, write_csv
 
 
 @pytest.mark.parametrize("rows", [0, 1, 4, 5])
@@ -21,7 +21,7 @@ def test_a_table_in_pieces_is_the_table(rows: int, tmp_path: Path, monkeypatch: 
     whole = csv_text(table)
     assert whole.startswith("'=name,x,n,yes\n") and whole.count("\n") == rows + 1
     assert ("'=1+1" in whole) == (rows > 2)
-    monkeypatch.setattr(spreadsheet, "CHUNK", 2)
+    monkeypatch.setattr(csv, "CHUNK", 2)
     write_csv(table, tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_bytes() == whole.encode()
     write_csv(table, text := io.StringIO())

@@ -27,7 +27,7 @@ import pandas as pd
 
 from mobench.core.metric import Direction
 from mobench.errors import unknown
-from mobench.scoring.contenders import spelled
+from mobench.scoring.contender import spelled
 from mobench.scoring.indicators.intervals import LEVEL, interval
 
 FEWEST_SEEDS = 3

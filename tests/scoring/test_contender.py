@@ -1,7 +1,7 @@
 import pytest
 
 from mobench import UserError
-from mobench.scoring.contenders import instance_labels, ordered_contenders
+from mobench.scoring.contender import instance_labels, ordered_contenders
 from tests.reporting.frames import run, table
 
 WS = [run("ws", 0, settings={"weight": w, "form": f}) for w, f in ((0.5, "convex"), (0.1, "penalty"), (0.2, "penalty"))]

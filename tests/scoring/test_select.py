@@ -6,7 +6,7 @@ import pytest
 
 from mobench import UserError
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.selection import Criterion, best_and_tied, holds_zero, selected_configurations
+from mobench.scoring.select import Criterion, best_and_tied, holds_zero, selected_configurations
 from tests.reporting.frames import sweep, table
 
 VALIDATION = Criterion("reported", "chosen_on")

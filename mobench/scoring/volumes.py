@@ -20,10 +20,10 @@ from mobench.core.operating_points import Hypervolume
 from mobench.core.problem import Problem
 from mobench.scoring.indicators.hypervolume import NonPositiveError, hypervolume, hypervolumes, paper_hypervolume
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.selection import best_and_tied
+from mobench.scoring.select import best_and_tied
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
 
 PAPER = "paper"
 PAPER_MEANING = "the paper's hypervolume: log10 of the losses, min–max over all methods of this table, in [0, 100]"

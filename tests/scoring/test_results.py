@@ -6,12 +6,12 @@ from mobench.core.outcome import Outcome
 from mobench.planning.plan import make_plan
 from mobench.planning.suite import Suite, load_suite
 from mobench.running.environment import environment
+from mobench.scoring.budget import budget_curves, instance_scores
 from mobench.scoring.indicators.hypervolume import hypervolume
+from mobench.scoring.provenance import SentIn
 from mobench.scoring.query import Query, select, suite_tables
-from mobench.scoring.results_table import results_table
-from mobench.scoring.scores import budget_curves, instance_scores
-from mobench.scoring.sent_in import SentIn
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.runs import results_table
 from mobench.store.record import RunRecord, settled
 
 SUITE = """

@@ -12,9 +12,10 @@ import pandas as pd
 
 from mobench.reporting.sheet import spelled_number
 from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.indicators.paired import best_and_tied
 from mobench.scoring.published import PublishedValue, load_published
 from mobench.scoring.results import SuiteResults
-from mobench.scoring.select import Sweeps, best_and_tied
+from mobench.scoring.select import Sweeps
 from mobench.scoring.selected_rows import SelectedRow, selected_frame
 
 from .measures import Measure, measures_of

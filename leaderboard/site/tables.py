@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, number, spelled_number
+from mobench.scoring.indicators.paired import FEWEST_SEEDS
 from mobench.scoring.results import SuiteResults
-from mobench.scoring.select import FEWEST_SEEDS
 
 from .contender_links import ContenderLink
 from .measures import Measure

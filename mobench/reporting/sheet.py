@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from mobench.scoring.select import FEWEST_SEEDS
+from mobench.scoring.indicators.paired import FEWEST_SEEDS
 
 INTERVALS = "In brackets: 95 % bootstrap interval over seeds."
 MARKED = "Bold: the best, and all that the seeds cannot tell from it (paired t-interval, 95 %)."

@@ -4,15 +4,54 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from mobench.core.method import Method
 from mobench.core.registry import methods
 from mobench.errors import unknown
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A method with its whole sweep, or one form of it where a suite tells forms apart."""
+
+    method: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    """The settings that make the form and are not at their defaults."""
+
+    @property
+    def label(self) -> str:
+        """Its name in files and on the command line, e.g. `ws(form=penalty)`. It is made here and never parsed."""
+        return _in_brackets(self.method, "", (f"{name}={spelled(value)}" for name, value in self.settings))
+
+    @property
+    def title(self) -> str:
+        """Its name for people, e.g. `Weighted sum (form=penalty)`; of several settings words stand alone."""
+        known = methods().get(self.method)
+        alone = len(self.settings) > 1
+        shown = [
+            value if alone and isinstance(value, str) else f"{name}={spelled(value)}" for name, value in self.settings
+        ]
+        return _in_brackets(known.title if known else self.method, " ", shown)
+
+
+def _in_brackets(name: str, space: str, parts: Iterable[str]) -> str:
+    inside = ", ".join(parts)
+    return f"{name}{space}({inside})" if inside else name
+
+
+def contenders_of(table: pd.DataFrame, split: Sequence[str] = ()) -> dict[str, Contender]:
+    """Return the contender of every configuration; runs of one configuration have one method."""
+    settings = [setting.removeprefix("method.") for setting in split if setting in table]
+    firsts = table.loc[
+        ~table["configuration"].duplicated(), ["configuration", "method", *(f"method.{name}" for name in settings)]
+    ]
+    known = methods()
+    return {str(row["configuration"]): _contender(row, settings, known) for row in firsts.to_dict("records")}
 
 
 def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFrame:
@@ -27,12 +66,14 @@ def with_contenders(table: pd.DataFrame, split: Sequence[str] = ()) -> pd.DataFr
             raise unknown("setting in split", setting, accepted)
     if not len(table):
         return table
-    settings = [setting.removeprefix("method.") for setting in split if setting in table]
+    names_of = {configuration: found.label for configuration, found in contenders_of(table, split).items()}
+    places_of, configurations = pd.factorize(table["configuration"])
+    contenders = np.array([names_of[str(name)] for name in configurations], dtype=object)[places_of]
     labels = instance_labels(table)
     numbers, instances = pd.factorize(table["instance"])
     names = np.array([labels[instance] for instance in instances], dtype=object)
     named = table.assign(
-        contender=pd.Series(_contenders(table, settings), table.index, dtype=object),
+        contender=pd.Series(contenders, table.index, dtype=object),
         instance_label=pd.Series(names[numbers], table.index, dtype=object),
     )
     place = {instance: place for place, instance in enumerate(labels)}
@@ -90,22 +131,12 @@ def _label(name: str, row: dict[Any, Any], varied: Sequence[str], spell: Callabl
     return f"{name}: {', '.join(parts)}" if parts else name
 
 
-def _contenders(table: pd.DataFrame, settings: Sequence[str]) -> NDArray[np.object_]:
-    """Return the contender of every run; runs of one configuration, which has one method, share it."""
-    numbers, _ = pd.factorize(table["configuration"])
-    firsts = table.loc[~table["configuration"].duplicated(), ["method", *(f"method.{name}" for name in settings)]]
-    known = methods()
-    names = [_contender(row, settings, known) for row in firsts.to_dict("records")]
-    found: NDArray[np.object_] = np.array(names, dtype=object)[numbers]
-    return found
-
-
-def _contender(row: dict[Any, Any], settings: Sequence[str], known: Mapping[str, type[Method]]) -> str:
+def _contender(row: dict[Any, Any], settings: Sequence[str], known: Mapping[str, type[Method]]) -> Contender:
     declared = known[row["method"]].settings if row["method"] in known else {}
     changed = [
-        f"{name}={spelled(value)}"
+        (name, tuple(value) if isinstance(value, list) else value)
         for name in settings
         # NaN, which is not equal to itself: an implicit setting that the run left at its default
         if name in declared and (value := row[f"method.{name}"]) == value and value != declared[name].default
     ]
-    return f"{row['method']}({', '.join(changed)})" if changed else str(row["method"])
+    return Contender(str(row["method"]), tuple(changed))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,8 @@ import pandas as pd
 from mobench.core.metric import Direction
 from mobench.errors import unknown
 from mobench.scoring.contender import spelled
-from mobench.scoring.indicators.intervals import LEVEL, interval
-
-FEWEST_SEEDS = 3
-"""With fewer seeds the data cannot tell methods apart, and no best one is marked."""
+from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.indicators.paired import best_and_tied
 
 
 @dataclass(frozen=True)
@@ -222,39 +220,6 @@ def selection_columns(table: pd.DataFrame, criterion: Criterion | None, *others:
     metrics = criterion.metrics if criterion else set()
     read = {"seed", "status", "configuration", "method", "method_label", *metrics, *others}
     return [str(name) for name in table if name in read or str(name).startswith("method.")]
-
-
-def best_and_tied(values: Mapping[Any, Mapping[int, float]], best: Direction) -> set[Any]:
-    """Return the best of several methods' values by seed, and all that cannot be told from it.
-
-    Empty with fewer than `FEWEST_SEEDS` seeds.
-    """
-    if min((len(by_seed) for by_seed in values.values() if by_seed), default=0) < FEWEST_SEEDS:
-        return set()
-    means = {name: float(np.mean(list(by_seed.values()))) for name, by_seed in values.items() if by_seed}
-    if not means:
-        return set()
-    winner = (max if best == "max" else min)(means, key=means.__getitem__)
-    differences = [[value - values[name][seed] for name in means] for seed, value in values[winner].items()]
-    return {name for name, holds in zip(means, holds_zero(np.array(differences)), strict=True) if holds}
-
-
-def holds_zero(differences: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Say whether the paired t-interval (95 %) of differences at equal seeds, which are the first axis, holds zero."""
-    n = len(differences)
-    means = np.abs(differences.mean(axis=0))
-    spreads = differences.std(axis=0, ddof=1) if n > 1 else np.zeros_like(means)
-    widths = _critical(n - 1) * spreads / math.sqrt(n) if n > 1 else spreads
-    holds: npt.NDArray[np.bool_] = np.where(spreads == 0.0, means == 0.0, means <= widths)
-    return holds
-
-
-@cache
-def _critical(freedom: int) -> float:
-    """Return the t-interval's half width in standard errors."""
-    from scipy.special import stdtrit  # Student's quantiles; `scipy.stats` calls it, and takes half a second to load
-
-    return float(stdtrit(freedom, 0.5 + LEVEL / 2.0))
 
 
 def _below(base: Mapping[int, float], found: Selected) -> Selected:

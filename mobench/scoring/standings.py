@@ -21,8 +21,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from mobench.scoring.contests import Contest
+from mobench.scoring.indicators.paired import holds_zero
 from mobench.scoring.indicators.ranks import critical_difference, friedman_p_value, ranks_of
-from mobench.scoring.select import holds_zero
 
 Array = npt.NDArray[np.float64]
 COLUMNS = (

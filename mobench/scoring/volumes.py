@@ -20,7 +20,7 @@ from mobench.core.operating_points import Hypervolume
 from mobench.core.problem import Problem
 from mobench.scoring.indicators.hypervolume import NonPositiveError, hypervolume, hypervolumes, paper_hypervolume
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.select import best_and_tied
+from mobench.scoring.indicators.paired import best_and_tied
 
 if TYPE_CHECKING:
     from mobench.scoring.results import SuiteResults

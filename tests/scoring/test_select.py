@@ -6,7 +6,8 @@ import pytest
 
 from mobench import UserError
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.select import Criterion, best_and_tied, holds_zero, selected_configurations
+from mobench.scoring.indicators.paired import best_and_tied, holds_zero
+from mobench.scoring.select import Criterion, selected_configurations
 from tests.reporting.frames import sweep, table
 
 VALIDATION = Criterion("reported", "chosen_on")

@@ -9,9 +9,10 @@ from functools import partial
 
 from mobench.core.registry import plots
 from mobench.reporting.csv import csv_text
-from mobench.reporting.plots import begin_plots, dark, draw, performance
+from mobench.reporting.plots import begin_plots, dark, draw
 from mobench.reporting.rendering import Picture, Render
 from mobench.scoring.catalog import MetricCatalog
+from mobench.scoring.performance import performance_frame
 from mobench.scoring.results import SuiteResults
 
 from .output import SiteFolder
@@ -48,7 +49,7 @@ def begin_suite(results: SuiteResults, render: Render) -> Callable[[], list[Pict
 
 def begin_ranking(ranking: Ranking | None, render: Render) -> Callable[[], list[Picture]]:
     """Draw the performance profiles over all suites; the function waits for them."""
-    if ranking is None or not len(frame := performance.frame_of(ranking.found.ranked.contests)):
+    if ranking is None or not len(frame := performance_frame(ranking.found.ranked.contests)):
         return list
     plot = plots()[ALWAYS]()
     files = render(partial(draw, plot, frame, MetricCatalog(), dpi=DPI))

@@ -1,4 +1,4 @@
-"""What a plot is: numbers from a suite's results, and a figure from these numbers.
+"""The base of plots: numbers from a suite's results, and a figure from these numbers.
 
     @register
     class Scale(Plot):
@@ -15,18 +15,111 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.metric import Metric
+    from mobench.core.problem import Problem
 
 
 Take = Literal["first", "all", "least", "last"]
 """What of the samples of a curve is read: of each its first number, all, or the smallest; or the last sample alone."""
+
+
+class MetricNames(Protocol):
+    """Declarations of metrics by the name of their column."""
+
+    def __getitem__(self, name: str, /) -> Metric:
+        """Return the declaration; a column that nobody declares is labelled by its name."""
+        ...
+
+    def __contains__(self, name: object, /) -> bool: ...
+
+
+class PlotResults(Protocol):
+    """The part of a suite's results that plots read."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per run, failed ones too: `id`, `problem`, `instance`, `instance_label`, `method`, `method_label`,
+        `contender`, `configuration`, `seed`, `status`, settings (`problem.k`, `method.tau`) and metrics.
+        """
+        ...
+
+    @property
+    def done(self) -> pd.DataFrame:
+        """The rows of `table` that finished."""
+        ...
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The contenders in the order of the suite."""
+        ...
+
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        """The problem of every instance."""
+        ...
+
+    @property
+    def metrics(self) -> MetricNames:
+        """The declarations of all columns."""
+        ...
+
+    @property
+    def diverged_ids(self) -> set[str]:
+        """The runs that failed because losses or gradients were NaN or infinite."""
+        ...
+
+    @property
+    def aims(self) -> pd.DataFrame:
+        """The number that ranks: `instance_label`, `contender`, `metric`, `label`, `better`, `mean`, `low`, `high`."""
+        ...
+
+    @property
+    def budget_curves(self) -> pd.DataFrame:
+        """Expected hypervolume of m configurations: `instance_label`, `contender`, `tried`, `mean`, `low`, `high`."""
+        ...
+
+    @property
+    def performance(self) -> pd.DataFrame:
+        """Performance profiles: `contender`, `ratio`, `mean`, and the numbers of `blocks`, `contests`, `suites`."""
+        ...
+
+    def where(self, conditions: Mapping[str, Any]) -> PlotResults:
+        """Return the runs whose columns have these values; a list means any of them."""
+        ...
+
+    def has(self, column: str) -> bool:
+        """Say whether the table has a column; raise `UserError` where no problem or method has such a setting."""
+        ...
+
+    def histories(self, ids: Collection[str] | None = None) -> Iterator[tuple[str, Mapping[str, list[Any]]]]:
+        """Yield the curves of all runs, or of some, by run id."""
+        ...
+
+    def panels_over(self, setting: str) -> pd.DataFrame:
+        """Return the table with a column `panel`: the instance's name without the setting that is an axis."""
+        ...
+
+    def summary(self, by: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
+        """Return mean, interval and number of seeds of each group and metric: `metric`, `mean`, `low`, `high`, `n`."""
+        ...
+
+    def select_metric(self, validation: str, test: str) -> str:
+        """Return the metric that chooses configurations, by the data on which they are selected."""
+        ...
+
+    def selected_by(self, value: str, select: str) -> pd.DataFrame:
+        """Return `value` of the configuration that `select` chooses of each contender on each instance.
+
+        Columns: `instance`, `instance_label`, `contender`, `configuration`, `chosen`, `mean`, `low`, `high`.
+        """
+        ...
 
 
 class Plot(ABC):
@@ -57,9 +150,9 @@ class Plot(ABC):
         }
 
     @abstractmethod
-    def data(self, results: SuiteResults, *args: Any, **options: Any) -> pd.DataFrame:
+    def data(self, results: PlotResults, *args: Any, **options: Any) -> pd.DataFrame:
         """Return the numbers to draw; an empty frame means that there is nothing to draw."""
 
     @abstractmethod
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw what `data` returned; `metrics` says how columns are called."""

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from mobench.core.metric import Direction
+from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.select import Criterion, Sweeps, selection_columns
 from mobench.scoring.volumes import BySeed
 
@@ -94,6 +95,29 @@ def contests(results: SuiteResults) -> list[Contest]:
             )
         )
     return found
+
+
+def aim_frame(results: SuiteResults) -> pd.DataFrame:
+    """Return mean and interval of what contenders are ranked on: one row per problem instance and contender.
+
+    Columns: `instance_label`, `contender`, `metric`, `label` of the axis, `better`, `mean`, `low`, `high`. A seed
+    without a finished run counts 0 in a hypervolume, as in tables; of another metric the finished seeds count.
+    """
+    rows = []
+    for contest in results.contests:
+        if contest.metric == "hypervolume":
+            label = next(iter(results.problems[contest.instance].hypervolumes())).label
+            values = {name: list(by_seed.values()) for name, by_seed in results.volumes[contest.instance].items()}
+        else:
+            label = results.metrics[contest.metric].axis
+            values = {str(name): list(column.dropna()) for name, column in contest.values.items()}
+        for name in filter(values.__contains__, results.order):
+            found = interval(values[name]) if values[name] else None
+            numbers = {key: getattr(found, key, None) for key in ("mean", "low", "high")}
+            place = {"instance_label": contest.label, "contender": name, "metric": contest.metric, "label": label}
+            rows.append({**place, "better": contest.best, **numbers})
+    frame = pd.DataFrame(rows)
+    return frame.astype({"mean": float, "low": float, "high": float}) if len(frame) else frame
 
 
 def _headline(

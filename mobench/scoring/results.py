@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,16 +16,18 @@ from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.scoring.baselines import with_delta
-from mobench.scoring.budget import overall_scores
+from mobench.scoring.budget import budget_curves, overall_scores
 from mobench.scoring.catalog import MetricCatalog
 from mobench.scoring.claims import ClaimResult, judge
 from mobench.scoring.contender import instance_labels, ordered_contenders, with_contenders
-from mobench.scoring.contests import Contest, contests
+from mobench.scoring.contests import Contest, aim_frame, contests
+from mobench.scoring.indicators.summary import summarize
+from mobench.scoring.performance import performance_frame
 from mobench.scoring.provenance import Provenance, SentIn
 from mobench.scoring.published import Comparison, compare, load_published
 from mobench.scoring.query import Query, has_column, rows_where, select, suite_tables
 from mobench.scoring.runs import diverged_ids, instance_of, results_table, without_unscored
-from mobench.scoring.select import Sweeps
+from mobench.scoring.select import Criterion, Sweeps
 from mobench.scoring.selected_rows import SelectedRow, selected_frame, selected_rows
 from mobench.scoring.volumes import Volumes, frozen_volumes, hypervolume_frame
 from mobench.store.columns import RunColumns
@@ -154,6 +156,21 @@ class SuiteResults:
         return contests(self)
 
     @cached_property
+    def aims(self) -> pd.DataFrame:
+        """The number that ranks contenders on every instance, see `aim_frame`."""
+        return aim_frame(self)
+
+    @cached_property
+    def budget_curves(self) -> pd.DataFrame:
+        """Expected hypervolume against the number of configurations tried, see `budget_curves`."""
+        return budget_curves(self)
+
+    @cached_property
+    def performance(self) -> pd.DataFrame:
+        """Performance profiles over the contests, see `performance_frame`."""
+        return performance_frame(self.contests)
+
+    @cached_property
     def all_volumes(self) -> dict[str, dict[str, Volumes]]:
         """The hypervolumes in frozen bounds by instance, name, contender and seed; instances without are left out."""
         groups = self.table.groupby("instance", sort=False) if len(self.table) else ()
@@ -245,6 +262,16 @@ class SuiteResults:
     def select_metric(self, validation: str, test: str) -> str:
         """Return the metric that chooses configurations."""
         return validation if self.selection == "validation" else test
+
+    def summary(self, by: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
+        """Return mean and interval over the seeds of each group and metric, see `summarize`."""
+        return summarize(self.table, by, metrics)
+
+    def selected_by(self, value: str, select: str) -> pd.DataFrame:
+        """Return the configuration that `select` chooses of each contender, see `selected_configurations`."""
+        chosen = self.sweeps.selected(Criterion(value, select))
+        labels = dict(zip(self.table["instance"], self.table["instance_label"], strict=True))
+        return chosen.assign(instance_label=chosen["instance"].map(labels)) if len(chosen) else chosen
 
     def panels_over(self, setting: str) -> pd.DataFrame:
         """Return the table with a column `panel`: the instance's name without the setting that is an axis."""

@@ -38,7 +38,7 @@ class Estimate:
     """How many of these runs failed."""
     published: PublishedValue | None = None
     paired: bool = False
-    """Whether the values are differences at equal seeds, whose interval is Student's t: by it methods are told apart."""
+    """Whether the values are differences at equal seeds; by their interval, Student's t, methods are told apart."""
 
     @cached_property
     def interval(self) -> Interval | None:

@@ -17,8 +17,7 @@ from .targets import COSTS, natively_pruned, selected_at_targets
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
@@ -27,7 +26,7 @@ class AccuracyCost(Plot):
 
     name = "accuracy-cost"
 
-    def data(self, results: SuiteResults, *, at: str = "targets") -> pd.DataFrame:
+    def data(self, results: PlotResults, *, at: str = "targets") -> pd.DataFrame:
         """Return accuracies with their costs.
 
         At the `targets`, and unpruned, those of the selected configuration; with `native` those of every configuration
@@ -37,7 +36,7 @@ class AccuracyCost(Plot):
             raise unknown("value for at:", at, ("targets", "native"))
         return selected_at_targets(results) if at == "targets" else natively_pruned(results)
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw a line from target to target, and a star for the unpruned network."""
         from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 

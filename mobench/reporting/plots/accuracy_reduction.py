@@ -16,8 +16,7 @@ from .targets import selected_at_targets
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
@@ -26,12 +25,12 @@ class AccuracyReduction(Plot):
 
     name = "accuracy-reduction"
 
-    def data(self, results: SuiteResults) -> pd.DataFrame:
+    def data(self, results: PlotResults) -> pd.DataFrame:
         """Return the accuracy of the selected configuration at every reduction target."""
         frame = selected_at_targets(results)
         return frame[frame["target"] > 0] if len(frame) else frame
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         groups = list(frame.groupby("instance_label", sort=False))
         figure, axes = panels([str(label) for label, _ in groups], width=3.4, height=2.9)
         styles = method_styles(frame["contender"])

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 ACROSS = 3
 MANY = 12
@@ -57,17 +56,17 @@ class AlongTheRun(Plot):
     def take(self, **options: Any) -> None:
         """Take the options of `data`, before any run is read."""
 
-    def samples(self, results: SuiteResults) -> Samples:
+    def samples(self, results: PlotResults) -> Samples:
         """Return where to put the runs of these results as they are read; `curves` then reads none itself."""
         ((column, _),) = self.reads
         self._samples = Samples(column, self.number, results.table, results.diverged_ids)
         return self._samples
 
     @abstractmethod
-    def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:
+    def label(self, frame: pd.DataFrame, metrics: MetricNames) -> str:
         """Return what stands at the axis."""
 
-    def curves(self, results: SuiteResults) -> pd.DataFrame:
+    def curves(self, results: PlotResults) -> pd.DataFrame:
         """Return median and range at every sampled step that has a number."""
         if self._samples is None:
             read_together(results, [self.samples(results)])
@@ -75,7 +74,7 @@ class AlongTheRun(Plot):
         frame = self._samples.frame()
         return in_order(frame.sort_values("step"), results.order) if len(frame) else frame
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw one panel for each problem instance; with many contenders, one for each of them.
 
         The axis of a number without bounds ends with the runs that did not diverge; what is cut is said.

@@ -16,8 +16,7 @@ from .panels import panels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
@@ -26,7 +25,7 @@ class Binding(Plot):
 
     reads = (("multipliers", "all"),)
 
-    def data(self, results: SuiteResults, *, setting: str = "method.tau") -> pd.DataFrame:
+    def data(self, results: PlotResults, *, setting: str = "method.tau") -> pd.DataFrame:
         """Return, for each secondary and value of the knob, the share of steps at which it binds.
 
         `mean` is over runs, `low` and `high` are the smallest and the largest share of a run. Read from the
@@ -59,7 +58,7 @@ class Binding(Plot):
         ]
         return pd.DataFrame(rows).sort_values(["panel", "knob", "secondary"], ignore_index=True) if rows else _EMPTY
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw a line for each secondary; the knob's values stand side by side at equal distances."""
         groups = list(frame.groupby("panel"))
         figure, axes = panels([str(label) for label, _ in groups], width=3.8, height=3.0)

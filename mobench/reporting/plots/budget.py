@@ -8,7 +8,6 @@ import pandas as pd
 
 from mobench.core.plot import Plot
 from mobench.core.registry import register
-from mobench.scoring.budget import budget_curves
 
 from .panels import ACROSS, add_legend, draw_lines, in_order, panels
 from .style import method_styles
@@ -16,22 +15,21 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
 class Budget(Plot):
     """Expected hypervolume after a number of configurations, picked blindly."""
 
-    def data(self, results: SuiteResults) -> pd.DataFrame:
+    def data(self, results: PlotResults) -> pd.DataFrame:
         """Return the expected hypervolume of m configurations, m = 1 … all; empty where no method was swept."""
-        curves = budget_curves(results)
+        curves = results.budget_curves
         if not len(curves) or curves["tried"].max() < 2:
             return pd.DataFrame()
         return in_order(curves, results.order)
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         from matplotlib.ticker import MaxNLocator
 
         groups = list(frame.groupby("instance_label", sort=False))

@@ -13,8 +13,7 @@ from .along_the_run import AlongTheRun
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
@@ -24,7 +23,7 @@ class Conflict(AlongTheRun):
     logarithmic = False
     reads = (("cosines", "least"),)
 
-    def data(self, results: SuiteResults) -> pd.DataFrame:
+    def data(self, results: PlotResults) -> pd.DataFrame:
         """Return the median and the range of min_j cos(g₁, g_j) at every sampled step of runs that saw gradients."""
         return self.curves(results)
 
@@ -32,10 +31,10 @@ class Conflict(AlongTheRun):
         seen = [cosine for cosine in value if cosine is not None]
         return min(seen) if seen else None
 
-    def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:
+    def label(self, frame: pd.DataFrame, metrics: MetricNames) -> str:
         return "smallest cos(g₁, gⱼ)"
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw the cosines with a line at 0, below which objectives are in conflict."""
         figure = super().draw(frame, metrics)
         for axis in figure.axes:

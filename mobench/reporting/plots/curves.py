@@ -12,8 +12,7 @@ from mobench.errors import UserError
 from .along_the_run import AlongTheRun
 
 if TYPE_CHECKING:
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
@@ -23,7 +22,7 @@ class Curves(AlongTheRun):
     reads = (("losses", "all"),)
     place = 0
 
-    def data(self, results: SuiteResults, *, objective: int = 1) -> pd.DataFrame:
+    def data(self, results: PlotResults, *, objective: int = 1) -> pd.DataFrame:
         """Return the median and the range of one objective on the training batch, 1 for the primary."""
         self.take(objective=objective)
         frame = self.curves(results)
@@ -40,5 +39,5 @@ class Curves(AlongTheRun):
         loss: float | None = value[self.place] if self.place < len(value) else None
         return loss
 
-    def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:
+    def label(self, frame: pd.DataFrame, metrics: MetricNames) -> str:
         return f"{frame['objective'].iloc[0]} loss"

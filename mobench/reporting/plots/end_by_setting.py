@@ -19,8 +19,7 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 SCALES = ("log", "linear")
 
@@ -33,7 +32,7 @@ class EndBySetting(Plot):
 
     def data(
         self,
-        results: SuiteResults,
+        results: PlotResults,
         *,
         setting: str = "problem.k",
         value: str = "primary_gradient_norm",
@@ -60,7 +59,7 @@ class EndBySetting(Plot):
             rows.append(row | spread(runs[value].tolist()))
         return in_order(pd.DataFrame(rows), results.order)
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw a panel for each problem, and the law as a dashed line."""
         groups = list(frame.groupby("panel"))
         figure, axes = panels([str(label) for label, _ in groups], width=3.6, height=3.0)

@@ -11,8 +11,7 @@ from mobench.core.registry import register
 from .along_the_run import AlongTheRun
 
 if TYPE_CHECKING:
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
@@ -22,7 +21,7 @@ class GradientNorm(AlongTheRun):
     name = "gradient-norm"
     reads = (("gradient_norms", "first"),)
 
-    def data(self, results: SuiteResults) -> pd.DataFrame:
+    def data(self, results: PlotResults) -> pd.DataFrame:
         """Return the median and the range of ‖∇L₁‖ at every sampled step."""
         return self.curves(results)
 
@@ -30,5 +29,5 @@ class GradientNorm(AlongTheRun):
         norm: float | None = value[0]
         return norm
 
-    def label(self, frame: pd.DataFrame, metrics: MetricCatalog) -> str:
+    def label(self, frame: pd.DataFrame, metrics: MetricNames) -> str:
         return "‖∇L₁‖"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,8 +15,7 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames
 
 NARROW, WHOLE = 2.9, 6.0
 """The width of a panel in inches, and of a figure that has room for more: a page shows it as wide as a column."""
@@ -26,14 +25,14 @@ NARROW, WHOLE = 2.9, 6.0
 class Hypervolume(Plot):
     """Hypervolume in frozen bounds."""
 
-    def data(self, results: SuiteResults, *, form: str = "") -> pd.DataFrame:
+    def data(self, results: Any, *, form: str = "") -> pd.DataFrame:
         """Return the hypervolumes as in the report's table: of the form that ranks, or of the one that is named."""
-        frame = results.hypervolumes
+        frame: pd.DataFrame = results.hypervolumes
         if not len(frame):
             return frame
         return in_order(frame[frame["form"] == form if form else frame["headline"]], results.order)
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw a bar for each contender, with its interval over seeds, one panel for each problem instance."""
         groups = list(frame.groupby("instance_label", sort=False))
         colors = {name: style.color for name, style in method_styles(frame["contender"]).items()}

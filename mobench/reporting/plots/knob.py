@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mobench.core.about import Look
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 VALUES = ("accuracy", "parameter_sparsity", "effective_rank")
 WIDE = 5.0
@@ -39,7 +38,7 @@ class Knob(Plot):
 
     def data(
         self,
-        results: SuiteResults,
+        results: PlotResults,
         *,
         setting: str = "method.tau",
         values: Sequence[str] = VALUES,
@@ -73,7 +72,7 @@ class Knob(Plot):
         frame = pd.concat(parts, ignore_index=True).reindex(columns=columns).assign(setting=setting)
         return in_order(frame, results.order)
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw each metric against the knob; contenders without it are horizontal lines.
 
         On a logarithmic axis the knob's value 0 is an arrow at the left edge that points up at its value.

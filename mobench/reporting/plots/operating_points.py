@@ -15,8 +15,7 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
@@ -25,7 +24,7 @@ class OperatingPoints(Plot):
 
     name = "operating-points"
 
-    def data(self, results: SuiteResults, *, setting: str = "problem.scale") -> pd.DataFrame:
+    def data(self, results: PlotResults, *, setting: str = "problem.scale") -> pd.DataFrame:
         """Return end points (`kind` point) and the true front (`kind` front) of the first seed.
 
         `x` is the second hypervolume metric, `y` the first, `scale` the value of the setting. Empty where
@@ -48,7 +47,7 @@ class OperatingPoints(Plot):
         both = pd.concat([ordered, curve], ignore_index=True)
         return both.assign(x_metric=metrics[1], y_metric=metrics[0], setting=setting)
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw one panel for each contender: its end points on the front, coloured by scale."""
         from matplotlib.colors import LogNorm
 

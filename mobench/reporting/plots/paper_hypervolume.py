@@ -12,7 +12,7 @@ from mobench.scoring.volumes import PAPER
 from .hypervolume import Hypervolume
 
 if TYPE_CHECKING:
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import PlotResults
 
 
 @register
@@ -21,5 +21,5 @@ class PaperHypervolume(Hypervolume):
 
     name = "paper-hypervolume"
 
-    def data(self, results: SuiteResults, *, form: str = PAPER) -> pd.DataFrame:
+    def data(self, results: PlotResults, *, form: str = PAPER) -> pd.DataFrame:
         return super().data(results, form=form)

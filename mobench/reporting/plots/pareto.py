@@ -19,15 +19,14 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
 class Pareto(Plot):
     """Two metrics against each other: mean over seeds of every configuration; lines join the best trade-offs."""
 
-    def data(self, results: SuiteResults, *, values: list[str] | None = None) -> pd.DataFrame:
+    def data(self, results: PlotResults, *, values: list[str] | None = None) -> pd.DataFrame:
         """Return a row per configuration with `x`, `y` and whether no other one of its contender is better in both.
 
         `values` are the two metrics, across and up; by default the first two objectives. Where these are the
@@ -62,7 +61,7 @@ class Pareto(Plot):
             return pd.DataFrame()
         return in_order(pd.concat(parts, ignore_index=True), [*results.order, "front"])
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw one panel for each problem instance."""
         groups = list(frame.groupby("instance_label", sort=False))
         figure, axes = panels([str(label) for label, _ in groups], width=3.3, height=2.9)

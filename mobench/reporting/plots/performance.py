@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from mobench.core.plot import Plot
 from mobench.core.registry import register
-from mobench.scoring.contests import Contest
-from mobench.scoring.indicators.performance import performance_profile, performance_ratios
-from mobench.scoring.standings import ranked_contenders
 
 from .panels import add_legend, in_order, panels
 from .style import method_styles
@@ -20,12 +15,10 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 WIDEST = 100.0
 """Ratios beyond are not drawn: who is a hundred times worse is as good as failed. The data has them."""
-COLUMNS = ["contender", "ratio", "mean", "blocks", "contests", "suites"]
 
 
 @register
@@ -34,12 +27,12 @@ class PerformanceProfile(Plot):
 
     name = "performance-profile"
 
-    def data(self, results: SuiteResults) -> pd.DataFrame:
+    def data(self, results: PlotResults) -> pd.DataFrame:
         """Return the profiles over the suite's contests; empty with fewer than two."""
-        found = results.contests
-        return in_order(frame_of(found), results.order) if len(found) > 1 else pd.DataFrame()
+        frame = results.performance
+        return in_order(frame, results.order) if len(frame) and frame["contests"].iloc[0] > 1 else pd.DataFrame()
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw each profile as steps over a logarithmic factor, with a marker at its start and near its end."""
         from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
@@ -73,31 +66,3 @@ class PerformanceProfile(Plot):
         axis.xaxis.set_minor_formatter(NullFormatter())
         add_legend(figure, frame)
         return figure
-
-
-def frame_of(contests: Sequence[Contest]) -> pd.DataFrame:
-    """Return the steps of every contender's profile, over the contests that all ranked contenders entered.
-
-    `mean` is the share of blocks (contest and seed) whose ratio to the best is at most `ratio`. Each suite has the same
-    weight, in it each contest, in it each seed. A failure has no finite ratio, so a profile that stays below 1 tells
-    how much failed.
-    """
-    ranked = ranked_contenders(sorted(contests, key=lambda contest: contest.key))
-    names = list(ranked.contenders)
-    ratios, weights = [], []
-    sizes = pd.Series([contest.suite for contest in ranked.contests], dtype=object).value_counts()
-    for contest in ranked.contests:
-        found = performance_ratios(contest.values[names].to_numpy(), contest.best)
-        ratios.append(found)
-        weights += [1.0 / (len(found) * sizes[contest.suite])] * len(found)
-    if not ratios:
-        return pd.DataFrame(columns=COLUMNS)
-    table, share = np.vstack(ratios), np.array(weights)
-    usable = ~np.isnan(table).any(axis=1)
-    if not usable.any():
-        return pd.DataFrame(columns=COLUMNS)
-    counts = {"blocks": int(usable.sum()), "contests": len(ranked.contests), "suites": len(sizes)}
-    rows = []
-    for name, (steps, height) in zip(names, performance_profile(table[usable], share[usable]), strict=True):
-        rows += [{"contender": name, "ratio": x, "mean": y, **counts} for x, y in zip(steps, height, strict=True)]
-    return pd.DataFrame(rows, columns=COLUMNS)

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import PlotResults
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class Samples:
         return pd.DataFrame(rows)
 
 
-def read_together(results: SuiteResults, several: Collection[Samples]) -> None:
+def read_together(results: PlotResults, several: Collection[Samples]) -> None:
     """Read every run that is wanted once, and hand it to all."""
     wanted = set().union(*(samples.ids for samples in several))
     for id_, history in results.histories(wanted) if wanted else ():

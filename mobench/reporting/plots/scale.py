@@ -16,17 +16,14 @@ from .style import method_styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 
 @register
 class Scale(Plot):
     """What a fixed configuration gives while one objective is rescaled."""
 
-    def data(
-        self, results: SuiteResults, *, value: str = "accuracy@90", setting: str = "problem.scale"
-    ) -> pd.DataFrame:
+    def data(self, results: PlotResults, *, value: str = "accuracy@90", setting: str = "problem.scale") -> pd.DataFrame:
         """Return one row per contender, configuration and value of the setting; nothing is selected."""
         if not all(results.has(column) for column in (setting, value)):
             return pd.DataFrame()
@@ -34,7 +31,7 @@ class Scale(Plot):
         frame = summarize(table, ["panel", "contender", "method_label", "scale", "configuration"], [value])
         return in_order(frame.sort_values("scale", kind="stable"), results.order).assign(setting=setting)
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw the value against the scale, a line for each configuration."""
         groups = list(frame.groupby("panel", sort=False))
         figure, axes = panels([str(label) for label, _ in groups], width=4.2, height=3.0)

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 FAINTEST = 1e-4
 """Errors below this share of the solution's size are drawn alike."""
@@ -31,7 +30,7 @@ class Solutions(Plot):
 
     reads = (("picture", "last"),)
 
-    def data(self, results: SuiteResults, *, select: str = "validation_loss") -> pd.DataFrame:
+    def data(self, results: PlotResults, *, select: str = "validation_loss") -> pd.DataFrame:
         """Return the true solution and each contender's, of the configuration with the smallest mean of `select`.
 
         Columns: `instance_label`, `contender` (empty for the true solution), `x`, `y`, `value`, `error`.
@@ -60,7 +59,7 @@ class Solutions(Plot):
             "instance_label", kind="stable", ignore_index=True
         )
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw the true solution, then for each contender its solution and, beside it, the logarithm of its error."""
         several = frame["instance_label"].nunique() > 1
         groups = []
@@ -105,7 +104,7 @@ class Solutions(Plot):
 
 
 def _frame(
-    results: SuiteResults, instance: str, contender: str = "", found: list[list[float]] | None = None
+    results: PlotResults, instance: str, contender: str = "", found: list[list[float]] | None = None
 ) -> pd.DataFrame:
     """Return one picture as rows; the error is relative to the true solution's largest value."""
     true = results.problems[instance].picture()

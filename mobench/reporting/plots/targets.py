@@ -9,12 +9,11 @@ import pandas as pd
 
 from mobench.core.registry import methods
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.select import Criterion
 
 from .panels import in_order
 
 if TYPE_CHECKING:
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import PlotResults
 
 COSTS = ("latency_ms", "bytes", "flops")
 """What a network costs."""
@@ -22,7 +21,7 @@ NATIVE = "@native"
 """How metrics end that are measured without the filters that training itself made negligible."""
 
 
-def selected_at_targets(results: SuiteResults) -> pd.DataFrame:
+def selected_at_targets(results: PlotResults) -> pd.DataFrame:
     """Return one row per problem instance, target and contender.
 
     `target` is the percentage of parameters to remove, 0 for the network as trained; `reduction` what
@@ -36,21 +35,18 @@ def selected_at_targets(results: SuiteResults) -> pd.DataFrame:
     parts = []
     for mark in ["", *(f"@{match[1]}" for match in marks)] if marks else []:
         value = f"accuracy{mark}"
-        criterion = Criterion(value, results.select_metric(f"selection_{value}", value))
-        chosen = results.sweeps.selected(criterion)
+        chosen = results.selected_by(value, results.select_metric(f"selection_{value}", value))
         target = float(mark.removeprefix("@") or 0.0)
         runs = table[table["status"] == "done"].groupby("configuration")
         metrics = {f"{name}{mark}": name for name in COSTS if f"{name}{mark}" in table}
         means = runs[[*metrics]].mean().rename(columns=metrics)
         means["reduction"] = 100.0 * runs[f"reduction{mark}"].mean() if mark else 0.0
-        labels = dict(zip(table["instance"], table["instance_label"], strict=True))
         joined = chosen.join(means, on="configuration").assign(target=target)
-        joined.insert(0, "instance_label", joined["instance"].map(labels))
         parts.append(in_order(joined, results.order))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def natively_pruned(results: SuiteResults) -> pd.DataFrame:
+def natively_pruned(results: PlotResults) -> pd.DataFrame:
     """Return one row per problem instance and configuration: test accuracy and mean costs, natively pruned.
 
     The columns are those of `selected_at_targets`. A method that trains on one objective alone is shown as the unpruned

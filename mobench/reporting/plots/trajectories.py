@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mobench.scoring.catalog import MetricCatalog
-    from mobench.scoring.results import SuiteResults
+    from mobench.core.plot import MetricNames, PlotResults
 
 GRID = 3200
 """About how many points the contours are computed from."""
@@ -40,7 +39,7 @@ class Trajectories(Plot):
 
     reads = (("point", "all"),)
 
-    def data(self, results: SuiteResults) -> pd.DataFrame:
+    def data(self, results: PlotResults) -> pd.DataFrame:
         """Return the paths (`kind` path: contender, id, step, x, y), the losses on a grid (`kind` contour) and
         the Pareto-optimal points where they are known (`kind` front).
         """
@@ -57,7 +56,7 @@ class Trajectories(Plot):
         paths = in_order(pd.DataFrame(rows).sort_values(["instance_label", "seed", "id", "step"]), results.order)
         return pd.concat([paths, *_landscape(results, paths)], ignore_index=True)
 
-    def draw(self, frame: pd.DataFrame, metrics: MetricCatalog) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
         """Draw one panel for each contender: its paths over shades of the primary and lines of the secondary."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
@@ -101,7 +100,7 @@ class Trajectories(Plot):
         return figure
 
 
-def _landscape(results: SuiteResults, paths: pd.DataFrame) -> list[pd.DataFrame]:
+def _landscape(results: PlotResults, paths: pd.DataFrame) -> list[pd.DataFrame]:
     """Return the first two objectives of the first instance around all paths, and its Pareto-optimal points."""
     import torch
 

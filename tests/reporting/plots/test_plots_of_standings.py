@@ -2,8 +2,9 @@ import pandas as pd
 import pytest
 
 from mobench.core.registry import find_problem, plots
-from mobench.reporting.plots import draw_plots, house_style, performance
+from mobench.reporting.plots import draw_plots, house_style
 from mobench.reporting.plots.panels import add_legend, panels
+from mobench.scoring.performance import performance_frame
 from mobench.scoring.standings import Contest
 from tests.reporting.frames import results, run, table
 
@@ -52,14 +53,14 @@ def test_a_profile_of_stored_runs_is_where_hand_arithmetic_puts_it():
 
 def test_suites_weigh_the_same_in_a_profile():
     many = [contest({"a": [1.0], "b": [0.5]}, "many", str(index)) for index in range(3)]
-    frame = performance.frame_of([*many, contest({"a": [0.5], "b": [1.0]}, "few")])
+    frame = performance_frame([*many, contest({"a": [0.5], "b": [1.0]}, "few")])
     assert frame[frame["ratio"] == 1.0].set_index("contender")["mean"].to_dict() == pytest.approx({"a": 0.5, "b": 0.5})
     assert frame["suites"].unique().tolist() == [2]
 
 
 def test_a_profile_has_room_for_the_markers_of_forty_methods():
     values = {f"method-{place}": [1.0 / (1 + place), 1.0] for place in range(40)}
-    figure = drawn(PROFILE, performance.frame_of([contest(values, instance="x"), contest(values, instance="y")]))
+    figure = drawn(PROFILE, performance_frame([contest(values, instance="x"), contest(values, instance="y")]))
     marked = [line.get_xydata()[0] for line in figure.axes[0].get_lines() if len(line.get_xydata()) == 1]
     assert len(marked) == 2 * 40 and min(x for x, _ in marked) >= 1.0
     box = figure.legends[0].get_window_extent()
@@ -80,12 +81,12 @@ def test_a_legend_of_any_length_stands_inside_the_picture(count):
 def test_nothing_to_rank_gives_no_plot():
     one = results(table(two_wells("x", {"pcd": 0.0, "ws": 2.5})), find_problem("two-wells")())
     assert draw_plots(["performance-profile"], one) == []
-    assert performance.frame_of([]).empty
+    assert performance_frame([]).empty
 
 
 def test_a_profile_of_many_methods_has_two_markers_of_each_inside_the_axis():
     values = {f"method-{index}": [1.0 - 0.01 * index] for index in range(45)}
-    frame = performance.frame_of([contest(values), contest(values, instance="j")])
+    frame = performance_frame([contest(values), contest(values, instance="j")])
     (axis,) = drawn(PROFILE, frame).axes
     low, high = axis.get_xlim()
     marks = [float(line.get_xdata()[0]) for line in axis.lines if line.get_marker() not in ("None", None, "")]

@@ -1,25 +1,29 @@
-"""`mobench report`: a suite's results as a page, with tables and plots as files."""
+"""`mobench report`: a suite's results as one page, with its tables and plots as files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command
+from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command, names
 from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.settings import choice, text
-from mobench.errors import UserError
+from mobench.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
 
 
+FORMATS = ("svg", "png")
+
+
 class Report(Command):
-    """Write a suite's results as a page with tables and plots.
+    """Write a suite's results as one page that opens in a browser, with its tables for a paper.
 
     Every experiment has a report of its own, in a folder that names what differs from the suite's profile.
-    A report is report.md, every table as .csv and .tex, every plot as .svg and .png with its data as .csv.
+    A report is report.html with pictures inside, tables.tex for booktabs, and tables.csv with all digits;
+    `plots=svg,png` writes all plots beside them, each with its numbers as .csv.
     """
 
     name = "report"
@@ -32,6 +36,7 @@ class Report(Command):
     selection: str = choice(
         "validation", ("validation", "test"), meaning="the data on which configurations are selected"
     )
+    plots: list[str] = names(meaning="write all plots as files of these formats", shown="svg,png")
     plugins: list[str] = PLUGINS
 
     def execute(self) -> int:
@@ -41,6 +46,9 @@ class Report(Command):
         from mobench.store.atomic import write_atomically
         from mobench.store.folder import Store
 
+        for kind in self.plots:
+            if kind not in FORMATS:
+                raise unknown("format of plots", kind, FORMATS)
         parts = {part: name for name in self.suite for part in included(name)}
         root = Path(self.results)
         if not root.is_dir():
@@ -62,14 +70,14 @@ class Report(Command):
                 print(f"{results.suite.name}, profile {results.profile}: no run finished, so there is no report")
                 found.remove(results)
         places = _folders(found, root, self.out)
-        reports = [(place, _files(results, root)) for place, results in zip(places, found, strict=True)]
+        reports = [(place, _files(results, root, self.plots)) for place, results in zip(places, found, strict=True)]
         for place, content in reports:
             try:
                 for name, text in content.items():
                     write_atomically(place / name, text, sync=False)
             except OSError as error:
                 raise UserError(f"out={place} cannot be written: {error}") from error
-            print(f"{place / 'report.md'}: {len(content)} files")
+            print(place / "report.html")
         return 0
 
 
@@ -112,7 +120,9 @@ def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Pat
     return folders
 
 
-def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
+def _files(results: SuiteResults, root: Path, plots: list[str]) -> dict[str, bytes]:
+    from mobench.reporting.html import INSIDE
+    from mobench.reporting.pictures import beside
     from mobench.reporting.plots import draw_plots
     from mobench.reporting.report import report_files
 
@@ -121,4 +131,4 @@ def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
         state = f"all {len(results.table)} stored runs failed" if len(results.table) else "no run is stored yet"
         hint = f"; `mobench results suite={suite.name} --failed` says why" if len(results.table) else ""
         raise UserError(f"results={root}: {suite.name}, profile {results.profile}: {state}{hint}")
-    return report_files(results, draw_plots(suite.plots, results))
+    return report_files(results, draw_plots(suite.plots if plots else suite.plots[:INSIDE], results), plots)

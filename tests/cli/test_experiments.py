@@ -66,7 +66,7 @@ def test_the_terminal_has_a_table_for_each_experiment(folder):
 
 
 def test_every_report_counts_its_own_runs_and_plots_say_what_differs(reports):
-    written = {path.parent.name: path for path in reports.glob("*/report.md")}
+    written = {path.parent.name: path for path in reports.glob("*/report.html")}
     assert sorted(written) == ["plane.standard", "plane.standard.training.lr=0.5-training.steps=30"]
     own, other = (written[name].read_text() for name in sorted(written))
     assert "12 of 12 planned" in own and "3 of 3 planned" in other
@@ -100,7 +100,7 @@ def test_nothing_is_said_to_be_selected_on_validation_data_where_there_is_none(f
     printed = mobench("results", "results=out", cwd=folder)
     written = [path for place in (reports, site) for path in place.rglob("*") if path.is_file()]
     about_all = {"leaderboard.html", "metrics.html", "protocol.html", "statistics.html", "submissions.html"}
-    shown = [path for path in written if path.name not in about_all and path.suffix in (".md", ".html", ".js", ".tex")]
+    shown = [path for path in written if path.name not in about_all and path.suffix in (".html", ".js", ".tex")]
     assert len(shown) > 20
     assert "validation" not in printed
     assert [path.name for path in shown if "validation data" in path.read_text()] == []

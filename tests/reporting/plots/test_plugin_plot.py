@@ -115,9 +115,9 @@ def test_it_is_drawn_for_any_results(folder):
 
 
 def test_a_report_shows_it_with_the_words_of_the_problem(folder):
-    assert main(["report", *settings(folder), f"out={folder / 'report'}"]) == 0
+    assert main(["report", *settings(folder), f"out={folder / 'report'}", "plots=svg,png"]) == 0
     report = folder / "report"
-    assert "## Where runs end" in (report / "report.md").read_text()
+    assert "<figcaption>Where runs end</figcaption>" in (report / "report.html").read_text()
     first, second = ((report / f"{name}.svg").read_bytes() for name in ("run-ends", "run-ends_2"))
     for text in ("steepness of the slope", "height reached (m) →"):
         assert f"<!-- {text} -->".encode() in first

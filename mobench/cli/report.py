@@ -99,7 +99,7 @@ def _stored_files(parts: dict[str, str], profile: str | None, store: Store) -> t
 
 def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Path]:
     """Return where each report goes; the folder says what differs, and whether test data selected configurations."""
-    from mobench.reporting.sheet import file_name
+    from mobench.reporting.format import file_name
 
     if out is not None and len(found) == 1:
         return [Path(out)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from mobench.reporting.sheet import Cell, Sheet
+from mobench.reporting.format import headings, lines_of
+from mobench.reporting.notes import sentences
+from mobench.scoring.tables import Table
 
 _MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
 _SPACE = re.compile(r"\s+")
@@ -16,20 +18,15 @@ def escape_markdown(text: str) -> str:
     return _MARKUP.sub(r"\\\1", _SPACE.sub(" ", inert))
 
 
-def markdown_table(sheet: Sheet) -> str:
+def markdown_table(table: Table) -> str:
     """Return the table, without its title, followed by its notes."""
     lines = [
-        _line([escape_markdown(text) for text in sheet.header]),
-        _line([":--", *["--:"] * (len(sheet.header) - 1)]),
-        *(_line([_cell(cell) for cell in row]) for row in sheet.rows),
+        _line([escape_markdown(text) for text in headings(table)]),
+        _line([":--", *["--:"] * (len(headings(table)) - 1)]),
+        *(_line([escape_markdown(text) for text in texts]) for texts in lines_of(table)),
     ]
-    notes = [f"\n{escape_markdown(note)}" for note in sheet.notes]
+    notes = [f"\n{escape_markdown(note)}" for note in sentences(table)]
     return "\n".join([*lines, *notes]) + "\n"
-
-
-def _cell(cell: Cell) -> str:
-    text = escape_markdown(cell.full)
-    return f"**{text}**" if cell.strong else text
 
 
 def _line(texts: list[str]) -> str:

@@ -29,19 +29,19 @@ from .markers import marker_styles
 from .measuring import Measure, Measured, measure_here
 from .method_costs import PAGE as COSTS_PAGE
 from .method_costs import costs_page, method_costs
+from .old_tables import Ranking, Shown, SuiteNumbers, SuiteView
 from .opening_picture import begin_opening
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
-from .pictures import Shown, begin_ranking, begin_suite, write_pictures
-from .ranking import Ranking, fullest_profiles, rank
+from .pictures import begin_ranking, begin_suite, write_pictures
+from .ranking import fullest_profiles, rank
 from .reading import read_results, stem_of
 from .script_data import script_of
 from .search import search_entries
 from .subject_pages import method_pages, problem_pages
 from .submissions import read_submissions
-from .suite_numbers import SuiteNumbers, suite_numbers
+from .suite_numbers import suite_numbers
 from .suite_page import suite_page
-from .suite_view import SuiteView
 
 Say = Callable[[str], None]
 

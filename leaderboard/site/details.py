@@ -15,8 +15,9 @@ from mobench.scoring.select import first_of_each, swept_settings
 
 from .commands import reproduce_commands
 from .names import file_stem
+from .old_tables import Number, SuiteNumbers
 from .reading import stem_of
-from .suite_numbers import Number, SuiteNumbers, spelled
+from .suite_numbers import spelled
 
 SHOWN_ERROR = 400
 """How much of an error is shown; the downloads hold all of it."""

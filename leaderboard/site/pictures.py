@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 
 from mobench.core.registry import plots
@@ -15,8 +14,8 @@ from mobench.scoring.catalog import MetricCatalog
 from mobench.scoring.performance import performance_frame
 from mobench.scoring.results import SuiteResults
 
+from .old_tables import Ranking, Shown
 from .output import SiteFolder
-from .ranking import Ranking
 
 ALWAYS = "performance-profile"
 """The plot of every suite in which contenders met more than once."""
@@ -25,18 +24,6 @@ DPI = 72
 """Of a PNG, which the site only offers beside the SVG that its pages show."""
 _SIZE = {side: re.compile(rb"<svg[^>]*?\b" + side + rb'="([0-9.]+)pt"', re.DOTALL) for side in (b"width", b"height")}
 _PIXELS = 96 / 72
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A picture as a page shows it."""
-
-    stem: str
-    """Its path inside the site without the ending."""
-    title: str
-    alt: str
-    width: int
-    height: int
 
 
 def begin_suite(results: SuiteResults, render: Render) -> Callable[[], list[Picture]]:

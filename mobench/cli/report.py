@@ -107,7 +107,7 @@ def _stored_files(parts: dict[str, str], profile: str | None, store: Store) -> t
 
 def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Path]:
     """Return where each report goes; the folder says what differs, and whether test data selected configurations."""
-    from mobench.reporting.sheet import file_name
+    from mobench.reporting.format import file_name
 
     if out is not None and len(found) == 1:
         return [Path(out)]
@@ -122,7 +122,6 @@ def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Pat
 
 def _files(results: SuiteResults, root: Path, plots: list[str]) -> dict[str, bytes]:
     from mobench.reporting.html import INSIDE
-    from mobench.reporting.pictures import beside
     from mobench.reporting.plots import draw_plots
     from mobench.reporting.report import report_files
 

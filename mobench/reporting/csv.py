@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
 import pandas as pd
+
+from mobench.scoring.tables import Table
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a cell that begins like this for a formula; in a CSV file an apostrophe stands before it."""
@@ -20,6 +23,11 @@ def csv_text(table: pd.DataFrame) -> str:
     """Return a table as CSV."""
     text: str = _inert_table(table).to_csv(index=False)
     return text
+
+
+def tables_csv(tables: Iterable[Table]) -> str:
+    """Return tables as one CSV: a line for every number, in full precision."""
+    return csv_text(pd.concat([table.frame().astype(object) for table in tables], ignore_index=True))
 
 
 def write_csv(table: pd.DataFrame, out: Path | TextIO) -> None:

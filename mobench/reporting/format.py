@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mobench.core.metric import Direction, Metric
-from mobench.scoring.tables import Column, Estimate, Range, Value
+from mobench.scoring.tables import Column, Estimate, Range, Table, Value
 
 MISSING = "–"
 FAILED = "failed"
@@ -20,8 +20,8 @@ LONGEST = 80
 """How many letters of a text stand in the name of a file."""
 
 
-def number(value: Any, decimals: int | None = None, digits: int = 4) -> str:
-    """Spell a number with so many decimals, or else significant digits; a dash for what is missing."""
+def number(value: Any, digits: int = 4, *, decimals: int | None = None) -> str:
+    """Spell a number with so many significant digits, or else decimals; a dash for what is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return MISSING
     if isinstance(value, bool) or not isinstance(value, float):
@@ -35,7 +35,7 @@ def number(value: Any, decimals: int | None = None, digits: int = 4) -> str:
 
 def signed(value: float, decimals: int | None = None) -> str:
     """Spell a difference with its sign."""
-    text = number(value, decimals)
+    text = number(value, decimals=decimals)
     return text if text.startswith(("-", MISSING)) else f"+{text}"
 
 
@@ -43,7 +43,7 @@ def interval(low: float | None, high: float | None, decimals: int | None = None)
     """Spell the ends of an interval; nothing where there is none."""
     if low is None or high is None or math.isnan(low):
         return ""
-    return f"[{number(low, decimals)}, {number(high, decimals)}]"
+    return f"[{number(low, decimals=decimals)}, {number(high, decimals=decimals)}]"
 
 
 def value_text(value: Value, column: Column) -> str:
@@ -51,14 +51,15 @@ def value_text(value: Value, column: Column) -> str:
     if isinstance(value, Estimate):
         if not value.values:
             return FAILED if value.runs or value.failed else MISSING
-        return (signed if value.paired else number)(value.mean / column.unit, column.decimals)
+        spelled = signed if value.paired else number
+        return spelled(value.mean / column.unit, decimals=column.decimals)
     if isinstance(value, Range):
-        ends = [number(end, column.decimals) for end in (value.low, value.high)]
+        ends = [number(end, decimals=column.decimals) for end in (value.low, value.high)]
         shown = ends[0] if value.low == value.high else " … ".join(ends)
         return f"{RELATIONS[value.relation]} {shown}" if value.relation else shown
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return number(value / column.unit if isinstance(value, float) else value, column.decimals, 4)
+    return number(value / column.unit if isinstance(value, float) else value, decimals=column.decimals)
 
 
 def interval_text(value: Value, column: Column) -> str:
@@ -80,12 +81,35 @@ def published_text(value: Value, column: Column) -> str:
     """Spell the number that is published for this one."""
     if not isinstance(value, Estimate) or value.published is None:
         return MISSING
-    return number(value.published.value / column.unit, column.decimals)
+    return number(value.published.value / column.unit, decimals=column.decimals)
 
 
 def heading(column: Column) -> str:
     """Return the head of a column: its label and the way it is better."""
     return column.label + ARROWS[column.direction]
+
+
+def headings(table: Table) -> list[str]:
+    """Return the heads of a table's columns, with one for the published numbers of each that has some."""
+    shown = [column.label for column in _with_published(table)]
+    return [table.first, *map(heading, table.columns), *(f"{label}, published" for label in shown)]
+
+
+def lines_of(table: Table, intervals: bool = True) -> Iterator[list[str]]:
+    """Yield the texts of every row, under `headings`, with or without intervals."""
+    spelled = full_text if intervals else value_text
+    beside = [(table.place(column.key), column) for column in _with_published(table)]
+    for row in (*table.rows, *table.references):
+        own = [spelled(value, column) for value, column in zip(row.cells, table.columns, strict=True)]
+        yield [row.title, *own, *(published_text(row.cells[place], column) for place, column in beside)]
+
+
+def _with_published(table: Table) -> list[Column]:
+    return [
+        column
+        for place, column in enumerate(table.columns)
+        if any(isinstance(cell := row.cells[place], Estimate) and cell.published for row in table.rows)
+    ]
 
 
 def metric_heading(metric: Metric) -> str:

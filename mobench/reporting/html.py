@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mobench.reporting.format import headings, interval_text, lines_of, value_text
 from mobench.reporting.notes import selection_policy, sentences, state, verdict, verdict_on_claims
-from mobench.reporting.pictures import Picture
+from mobench.reporting.rendering import Picture
 from mobench.scoring.headline import AIM, DIFFERENCE
 from mobench.scoring.results import SuiteResults
 from mobench.scoring.tables import Table
@@ -90,7 +90,8 @@ def html_table(table: Table) -> str:
         ]
         pairs += [(text, "") for text in cells[len(pairs) :]]
         numbers = "".join(
-            f"<td>{escape(text)}{f'<small>{escape(between)}</small>' if between else ''}</td>" for text, between in pairs
+            f"<td>{escape(text)}{f'<small>{escape(between)}</small>' if between else ''}</td>"
+            for text, between in pairs
         )
         mark = ' class="last-leader"' if place == last else ""
         rows.append(f'<tr{mark}><th scope="row">{escape(title)}</th>{numbers}</tr>')

@@ -1,4 +1,4 @@
-"""Scores of contenders: over all problem instances, per instance, and against the number of configurations tried."""
+"""Scores of contenders on each problem instance, and against the number of configurations tried."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from mobench.core.problem import Problem
@@ -17,54 +16,6 @@ from mobench.scoring.volumes import BySeed, Front, fronts
 
 if TYPE_CHECKING:
     from mobench.scoring.results import SuiteResults
-
-_OVERALL = {
-    "contender",
-    "method_label",
-    "status",
-    "steps",
-    "secondary_progress",
-    "seconds_per_step",
-    "method_seconds_per_step",
-    "backward_passes",
-    "peak_memory",
-}
-"""The columns that `overall_scores` reads; a table has many more."""
-
-
-def overall_scores(results: SuiteResults) -> pd.DataFrame:
-    """Return one row per contender in the suite's order: effort, quality and cost over all problem instances.
-
-    `hypervolume` is the mean over instances per seed, then over seeds, with the bootstrap interval `low`, `high`;
-    NaN where no instance has one. Costs are medians over runs, `backward_passes` is per step, `peak_memory` in bytes.
-    """
-    needed = [name for name in results.table if name in _OVERALL]
-    groups = dict(list(results.table[needed].groupby("contender")))
-    rows = []
-    for contender in results.order:
-        runs = groups[contender]
-        per_seed: dict[int, list[float]] = {}
-        for volumes in results.volumes.values():
-            for seed, value in volumes.get(contender, {}).items():
-                per_seed.setdefault(seed, []).append(value)
-        means = [float(np.mean(values)) for values in per_seed.values()]
-        steps = float(runs["steps"].sum()) if "steps" in runs else 0.0
-        rows.append(
-            {
-                "contender": contender,
-                "configurations": runs["method_label"].nunique(),
-                "runs": len(runs),
-                "failed": int((runs["status"] != "done").sum()),
-                **_spread("hypervolume", means, "low", "high"),
-                "secondary_progress": _statistic(runs, "secondary_progress", "mean"),
-                "seconds_per_step": _statistic(runs, "seconds_per_step", "median"),
-                "method_seconds_per_step": _statistic(runs, "method_seconds_per_step", "median"),
-                "shared_seconds_per_step": _shared(runs),
-                "backward_passes": float(runs["backward_passes"].sum()) / steps if steps else math.nan,
-                "peak_memory": _statistic(runs, "peak_memory", "median"),
-            }
-        )
-    return pd.DataFrame(rows)
 
 
 def instance_scores(results: SuiteResults) -> pd.DataFrame:
@@ -154,15 +105,6 @@ def _spread(name: str, values: Iterable[float], low: str, high: str, sd: str = "
     found = interval(sample) if sample else Interval(math.nan, None, None, None, 0)
     numbers = {name: found.mean, low: found.low, high: found.high, **({sd: found.sd} if sd else {})}
     return {key: math.nan if value is None else value for key, value in numbers.items()}
-
-
-def _shared(runs: pd.DataFrame) -> float:
-    """Return the median over runs of a step's time outside of the method, NaN where no run got so far."""
-    parts = ("seconds_per_step", "method_seconds_per_step")
-    if not {*parts} <= {*runs}:
-        return math.nan
-    whole, own = (runs[column].astype(float) for column in parts)
-    return float((whole - own).median())
 
 
 def _statistic(runs: pd.DataFrame, column: str, how: str) -> float:

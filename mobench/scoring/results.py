@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,25 +16,29 @@ from mobench.core.spec import RunSpec
 from mobench.errors import UserError
 from mobench.planning.suite import Suite
 from mobench.scoring.baselines import with_delta
-from mobench.scoring.budget import budget_curves, overall_scores
+from mobench.scoring.budget import budget_curves
 from mobench.scoring.catalog import MetricCatalog
 from mobench.scoring.claims import ClaimResult, judge
-from mobench.scoring.contender import instance_labels, ordered_contenders, with_contenders
+from mobench.scoring.contender import (
+    Contender,
+    contenders_of,
+    instance_labels,
+    ordered_contenders,
+    with_contenders,
+)
 from mobench.scoring.contests import Contest, aim_frame, contests
+from mobench.scoring.headline import methods_table
 from mobench.scoring.indicators.summary import summarize
 from mobench.scoring.performance import performance_frame
 from mobench.scoring.provenance import Provenance, SentIn
-from mobench.scoring.published import Comparison, compare, load_published
-from mobench.scoring.query import Query, has_column, rows_where, select, suite_tables
+from mobench.scoring.published import Comparison, PublishedValue, compare, find_published, load_published
+from mobench.scoring.query import Query, has_column, rows_where, select
 from mobench.scoring.runs import diverged_ids, instance_of, results_table, without_unscored
-from mobench.scoring.select import Criterion, Sweeps
-from mobench.scoring.selected_rows import SelectedRow, selected_frame, selected_rows
-from mobench.scoring.volumes import Volumes, frozen_volumes, hypervolume_frame
-from mobench.store.columns import RunColumns
-from mobench.store.record import RunRecord
-from mobench.store.stored_runs import Runs
-
-Records = Callable[[], Iterable[RunRecord]]
+from mobench.scoring.select import Criterion, Indicator, Sweeps, selected_indicators
+from mobench.scoring.suite_tables import suite_tables
+from mobench.scoring.tables import Estimate, Row, Table, Value
+from mobench.scoring.volumes import Estimates, Volumes, frozen_volumes, hypervolume_frame, volume_estimates
+from mobench.store.stored_runs import HeldRuns, Runs
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class SuiteResults:
     """A row per run, with the columns of `results_table` and of `with_contenders`, `submitted` and `repeated`."""
     problems: Mapping[str, Problem] = field(default_factory=dict)
     """The problem of every instance."""
-    records: Records = list
+    records: Runs = field(default_factory=HeldRuns)
     """Reads the records again, for plots of curves; they are not all kept in memory."""
     planned: int = 0
     """How many runs were planned."""
@@ -64,7 +68,7 @@ class SuiteResults:
     def read(
         cls,
         suite: Suite,
-        records: Records,
+        runs: Runs,
         *,
         planned: int | None = None,
         differs: str = "",
@@ -72,11 +76,11 @@ class SuiteResults:
         plugins: tuple[str, ...] = (),
         submitted: Mapping[str, SentIn] | None = None,
     ) -> SuiteResults:
-        """Read what tables need, from an index where there is one, else from every record once."""
-        runs = records.columns() if isinstance(records, Runs) else RunColumns.of(records())
-        table = results_table(runs, by_instance=True)
-        solved, provenance = _Problems(suite, runs.specs[0]), Provenance.of(runs)
-        del runs  # the table has a copy of it all
+        """Read what tables need."""
+        columns = runs.columns()
+        table = results_table(columns, by_instance=True)
+        solved, provenance = _Problems(suite, columns.specs[0]), Provenance.of(columns)
+        del columns  # the table has a copy of it all
         sent_in = dict(submitted or {})
         if len(table):
             table = with_contenders(table, suite.split)
@@ -87,7 +91,7 @@ class SuiteResults:
             suite=suite,
             table=with_delta(table, suite.baselines, solved),
             problems=solved,
-            records=records,
+            records=runs,
             planned=len(table) if planned is None else planned,
             differs=differs,
             selection=selection,
@@ -138,12 +142,24 @@ class SuiteResults:
         return diverged_ids(self.table) if self.failed else set()
 
     @cached_property
-    def methods(self) -> dict[str, str]:
-        """The method of every contender."""
+    def contenders(self) -> dict[str, Contender]:
+        """The contenders by their labels."""
         if not len(self.table):
             return {}
-        found = self.table.drop_duplicates("contender")
-        return dict(zip(found["contender"], found["method"], strict=True))
+        firsts = self.table.drop_duplicates("contender")
+        found = contenders_of(firsts, self.suite.split)
+        return {label: found[name] for label, name in zip(firsts["contender"], firsts["configuration"], strict=True)}
+
+    @cached_property
+    def methods(self) -> dict[str, str]:
+        """The method of every contender."""
+        return {label: contender.method for label, contender in self.contenders.items()}
+
+    @cached_property
+    def instances(self) -> dict[str, str]:
+        """The labels of the problem instances, in order."""
+        firsts = self.table.drop_duplicates("instance") if len(self.table) else pd.DataFrame()
+        return dict(zip(firsts["instance"], firsts["instance_label"], strict=True)) if len(firsts) else {}
 
     @cached_property
     def metrics(self) -> MetricCatalog:
@@ -182,6 +198,10 @@ class SuiteResults:
         """The hypervolume that ranks, by instance, contender and seed."""
         return {instance: next(iter(named.values())) for instance, named in self.all_volumes.items()}
 
+    def volume_estimates(self, form: str) -> Estimates:
+        """Return the hypervolumes of one form, by instance and contender."""
+        return volume_estimates(self, form).get(form, {})
+
     @cached_property
     def hypervolumes(self) -> pd.DataFrame:
         """All hypervolumes as a table, see `hypervolume_frame`."""
@@ -201,9 +221,14 @@ class SuiteResults:
         return {instance: volumes for instance, volumes in found.items() if volumes}
 
     @cached_property
-    def scores(self) -> pd.DataFrame:
-        """Effort, quality and cost of every contender, see `overall_scores`."""
-        return overall_scores(self)
+    def tables(self) -> list[Table]:
+        """All tables of the suite, the most important first, the best row of each first."""
+        return suite_tables(self)
+
+    @cached_property
+    def headline(self) -> Table:
+        """The contenders by what the suite is ranked by, with effort and cost."""
+        return methods_table(self)
 
     @cached_property
     def query(self) -> Query:
@@ -211,25 +236,49 @@ class SuiteResults:
         return Query(self.table)
 
     @cached_property
-    def selected_rows(self) -> list[SelectedRow]:
-        """The rows of selected configurations that the suite asks for."""
-        return selected_rows(self.suite, self.selection)
+    def indicators(self) -> tuple[Indicator, ...]:
+        """The numbers of selected configurations that the suite asks for."""
+        return selected_indicators(self.suite, self.selection)
+
+    def estimates(self, indicator: Indicator) -> Estimates:
+        """Return the number of every instance and contender, with what is published beside it."""
+        criterion = indicator.criterion
+        if criterion is None:
+            return {
+                instance: {name: Estimate(by_seed) for name, by_seed in volumes.items()}
+                for instance, volumes in self.volumes.items()
+            }
+        if not len(self.table) or (len(self.done) and not criterion.metrics <= set(self.table.columns)):
+            return {}  # other problems than the suite's own were run
+        if criterion.against and criterion.against not in self.contenders:
+            return {}  # the contender to compare with was left out
+        found = self.sweeps.chosen(criterion)
+        if criterion.against or not any(value.metric == criterion.value for value in self.published_values):
+            return found
+        return {
+            instance: {name: self._with_published(criterion, instance, name, one) for name, one in estimates.items()}
+            for instance, estimates in found.items()
+        }
+
+    def _with_published(self, criterion: Criterion, instance: str, contender: str, estimate: Estimate) -> Estimate:
+        runs = criterion.candidates(self._groups[instance, contender])
+        published = find_published(self.published_values, criterion.value, runs)
+        return estimate if published is None else replace(estimate, published=published)
 
     @cached_property
-    def selected(self) -> pd.DataFrame:
-        """The selected configuration of every row, instance and contender, see `selected_frame`."""
-        published = load_published(self.suite.published_tables)
-        return selected_frame(self.selected_rows, self.table, published, self.sweeps)
+    def _groups(self) -> dict[tuple[str, str], pd.DataFrame]:
+        groups = self.table.groupby(["instance", "contender"])
+        return {(str(instance), str(contender)): runs for (instance, contender), runs in groups}
+
+    @cached_property
+    def published_values(self) -> list[PublishedValue]:
+        """The numbers of the files of published numbers that the suite names."""
+        return load_published(self.suite.published_tables)
 
     @cached_property
     def sweeps(self) -> Sweeps:
         """The runs of every contender on every instance, to choose from."""
         return Sweeps(self.table, "contender")
-
-    @cached_property
-    def pivots(self) -> list[tuple[str, pd.DataFrame]]:
-        """The suite's own tables."""
-        return suite_tables(self.suite, self.query)
 
     @cached_property
     def published(self) -> list[Comparison]:
@@ -241,13 +290,13 @@ class SuiteResults:
         """The suite's claims, and whether they hold."""
         return judge(self.suite.claims, self.query, self.records)
 
+    def row(self, contender: str, *cells: Value) -> Row:
+        """Return the row of a contender."""
+        return Row(contender, cells, self.contenders[contender])
+
     def histories(self, ids: Collection[str] | None = None) -> Iterator[tuple[str, Mapping[str, list[Any]]]]:
         """Yield what the runs of the table, or some of them, keep of their steps, by run id. They are read anew."""
-        wanted = set(self.table["id"]) if ids is None else ids
-        if isinstance(self.records, Runs):
-            yield from self.records.histories(wanted)
-        else:
-            yield from ((record.id, record.outcome.history) for record in self.records() if record.id in wanted)
+        return iter(self.records.histories(set(self.table["id"]) if ids is None else ids))
 
     def where(self, conditions: Mapping[str, Any]) -> SuiteResults:
         """Return the runs whose columns have the given values, failed ones too; a list means any of them."""

@@ -27,9 +27,14 @@ import pandas as pd
 
 from mobench.core.metric import Direction
 from mobench.errors import unknown
+from mobench.planning.suite import Suite
+from mobench.planning.suite_parts import SelectedEntry
 from mobench.scoring.contender import spelled
-from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.indicators.paired import best_and_tied
+from mobench.scoring.tables import Column, Estimate
+
+SELECTIONS = ("validation", "test")
+"""What configurations are selected on; `test` is the paper's way."""
 
 
 @dataclass(frozen=True)
@@ -69,22 +74,35 @@ class Criterion:
 
 
 @dataclass(frozen=True)
-class Selected:
-    """The chosen configuration of one method on one problem instance."""
+class Indicator:
+    """A number for every contender on every instance: its column, and how a configuration is chosen for it."""
 
-    configuration: str | None
-    """The id of the configuration; None where no run finished."""
-    label: str
-    """The settings that were swept, or else those that differ from their defaults."""
-    values: Mapping[int, float]
-    """The reported metric by seed."""
-    score: float
-    """The mean over seeds of the metric that chose."""
-    tried: int
-    runs: int
-    failed: int
-    missing: int
-    """How many of the instance's seeds the chosen configuration lacks."""
+    column: Column
+    criterion: Criterion | None = None
+    """None for the hypervolume of all configurations."""
+    table: str = ""
+    """The title of its table, empty for the suite's main one."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from the indicators of all tables."""
+        return f"{self.table}: {self.column.label}" if self.table else self.column.label
+
+
+def selected_indicators(suite: Suite, selection: str = "validation") -> tuple[Indicator, ...]:
+    """Return the indicators that the suite asks for, selecting on validation or on test data."""
+    if selection not in SELECTIONS:
+        raise unknown("value for selection:", selection, SELECTIONS)
+    return tuple(_indicator(entry, selection) for entry in suite.selected)
+
+
+def _indicator(entry: SelectedEntry, selection: str) -> Indicator:
+    chooser = entry.select if selection == "validation" else entry.select_test or entry.value
+    against = entry.against_value or entry.value if entry.against else ""
+    best = entry.select_best or entry.best
+    criterion = Criterion(entry.value, chooser, entry.best, best, entry.fixed, entry.against, against)
+    column = Column(entry.label, entry.label, entry.value, entry.best, entry.unit, entry.decimals)
+    return Indicator(column, criterion, entry.table)
 
 
 class Sweeps:
@@ -105,7 +123,13 @@ class Sweeps:
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
 
     def selected(self, criterion: Criterion) -> pd.DataFrame:
-        """Return one row per problem instance and method, see `selected_configurations`."""
+        """Return one row per problem instance and method (or another column `by`).
+
+        Columns: `instance`, `by`, `configuration`, `chosen` (its settings), `score`, `tried` configurations,
+        `runs` and `failed` of the whole sweep, `missing` seeds of the chosen one; `mean`, `sd`, `low`, `high`
+        and `n` of the reported metric, NaN where undefined; `best`, true for the best and its ties.
+        Instances in which no finished run has the metrics are left out.
+        """
         rows: list[dict[str, Any]] = []
         for instance, chosen in self.chosen(criterion).items():
             whole = {name: found.values for name, found in chosen.items() if not found.missing}
@@ -114,7 +138,7 @@ class Sweeps:
                 rows.append({"instance": instance, self._by: name, **_columns(found), "best": name in marked})
         return pd.DataFrame(rows)
 
-    def chosen(self, criterion: Criterion) -> dict[str, dict[str, Selected]]:
+    def chosen(self, criterion: Criterion) -> dict[str, dict[str, Estimate]]:
         """Return what is chosen, by problem instance and method; instances without the metrics are left out."""
         self._check(criterion)
         usable, candidate = self._usable(criterion), criterion.is_candidate(self.table)
@@ -138,21 +162,17 @@ class Sweeps:
 
     def _choose(
         self, places: Sequence[int], usable: npt.NDArray[np.bool_], criterion: Criterion, seeds: int
-    ) -> Selected:
+    ) -> Estimate:
         """Choose among one method's runs on one instance, whose methods ran on so many seeds."""
         configurations = [self._configurations[place] for place in places]
-        counts = {
-            "tried": len(set(configurations)),
-            "runs": len(configurations),
-            "failed": len(places) - int(self._done[places].sum()),
-        }
+        tried, failed = len(set(configurations)), len(places) - int(self._done[places].sum())
         numbers = self._numbers(criterion.select)
         scores: dict[str, list[float]] = {}
         for place, name in zip(places, configurations, strict=True):
             if usable[place]:
                 scores.setdefault(name, []).append(numbers[place])
         if not scores:
-            return Selected(None, "", {}, math.nan, missing=seeds, **counts)
+            return Estimate(missing=seeds, tried=tried, runs=len(places), failed=failed)
         sign = 1.0 if criterion.select_best == "max" else -1.0
         missing, score, label, configuration = min(
             (seeds - len(found), -sign * float(np.mean(found)), self._labels[name], name)
@@ -161,7 +181,7 @@ class Sweeps:
         reported = self._numbers(criterion.value)
         chosen = [place for place in places if usable[place] and self._configurations[place] == configuration]
         values = {self._seeds[place]: float(reported[place]) for place in chosen}
-        return Selected(configuration, label, values, -sign * score, missing=missing, **counts)
+        return Estimate(values, configuration, label, -sign * score, missing, tried, len(places), failed)
 
     @cached_property
     def _labels(self) -> dict[str, str]:
@@ -204,17 +224,6 @@ class Sweeps:
         return self._columns[metric]
 
 
-def selected_configurations(table: pd.DataFrame, criterion: Criterion, by: str = "method") -> pd.DataFrame:
-    """Return one row per problem instance and method (or another column `by`).
-
-    Columns: `instance`, `by`, `configuration`, `chosen` (its settings), `score`, `tried` configurations,
-    `runs` and `failed` of the whole sweep, `missing` seeds of the chosen one; `mean`, `sd`, `low`, `high`
-    and `n` of the reported metric, NaN where undefined; `best`, true for the best and its ties.
-    Instances in which no finished run has the metrics are left out.
-    """
-    return Sweeps(table, by).selected(criterion)
-
-
 def selection_columns(table: pd.DataFrame, criterion: Criterion | None, *others: str) -> list[str]:
     """Return the columns that `Sweeps` reads, and some others: a row of all columns takes long to copy."""
     metrics = criterion.metrics if criterion else set()
@@ -222,7 +231,7 @@ def selection_columns(table: pd.DataFrame, criterion: Criterion | None, *others:
     return [str(name) for name in table if name in read or str(name).startswith("method.")]
 
 
-def _below(base: Mapping[int, float], found: Selected) -> Selected:
+def _below(base: Mapping[int, float], found: Estimate) -> Estimate:
     """Return how far the values lie below the baseline; a seed that the baseline lacks is missing."""
     values = {seed: base[seed] - value for seed, value in found.values.items() if seed in base}
     return replace(found, values=values, missing=found.missing + len(found.values) - len(values))
@@ -267,12 +276,12 @@ def _settings(run: Mapping[str, Any], swept: list[str]) -> str:
     return ", ".join(f"{column.removeprefix('method.')}={spelled(run[column])}" for column in swept)
 
 
-def _columns(found: Selected) -> dict[str, Any]:
-    numbers = interval(found.values.values()) if found.values else None
+def _columns(found: Estimate) -> dict[str, Any]:
+    numbers = found.interval
     spread = {name: getattr(numbers, name, None) for name in ("mean", "sd", "low", "high")}
     return {
         "configuration": found.configuration,
-        "chosen": found.label,
+        "chosen": found.settings,
         "score": found.score,
         "tried": found.tried,
         "runs": found.runs,

@@ -134,8 +134,10 @@ class Table:
     references: tuple[Row, ...] = ()
     """Rows that are no contenders. They stand at the end."""
     notes: tuple[Note, ...] = ()
-    ranked_by: tuple[str, ...] = ()
-    """The columns whose mean orders rows, left out: the first that has a direction."""
+    ranked_by: tuple[str, ...] | None = None
+    """The columns whose mean orders rows; left out, the first that has a direction."""
+    leaders: tuple[str, ...] = ()
+    """The first row and those that cannot be told from it; empty where seeds are too few to tell."""
     first: str = "method"
     """The heading of the labels."""
 
@@ -159,7 +161,9 @@ class Table:
 
     @property
     def _order(self) -> tuple[str, ...]:
-        return self.ranked_by or tuple(column.key for column in self.columns if column.direction)[:1]
+        if self.ranked_by is not None:
+            return self.ranked_by
+        return tuple(column.key for column in self.columns if column.direction)[:1]
 
     def sorted(self) -> Table:
         """Put the best row first. What has no number comes last, and equals keep their order."""

@@ -7,8 +7,6 @@ test data. A seed at which no run finished, or which the contender did not run, 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +17,13 @@ import pandas as pd
 from mobench.core.operating_points import Hypervolume
 from mobench.core.problem import Problem
 from mobench.scoring.indicators.hypervolume import NonPositiveError, hypervolume, hypervolumes, paper_hypervolume
-from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.indicators.paired import best_and_tied
+from mobench.scoring.tables import Estimate
 
 if TYPE_CHECKING:
     from mobench.scoring.results import SuiteResults
 
 PAPER = "paper"
+PAPER_LABEL = "HV, paper's form"
 PAPER_MEANING = "the paper's hypervolume: log10 of the losses, min–max over all methods of this table, in [0, 100]"
 """It moves with every method that joins the table; all others are comparable over time."""
 SMALLEST = 1e-12
@@ -35,6 +33,8 @@ Array = npt.NDArray[np.float64]
 BySeed = dict[int, float]
 Volumes = dict[str, BySeed]
 """By contender, then by seed."""
+Estimates = dict[str, dict[str, Estimate]]
+"""By problem instance, then by contender."""
 
 
 @dataclass(frozen=True)
@@ -154,45 +154,49 @@ def paper_volumes(problem: Problem, members: pd.DataFrame) -> Volumes:
     return found
 
 
+def volume_estimates(results: SuiteResults, form: str | None = None) -> dict[str, Estimates]:
+    """Return hypervolumes by form, instance and contender: of one form, or of all with the paper's as the last.
+
+    A form that an instance does not have is left out: the frozen ones need bounds, the paper's positive losses.
+    """
+    found: dict[str, Estimates] = {}
+    for instance, members in results.table.groupby("instance", sort=False) if len(results.table) else ():
+        forms = dict(results.all_volumes.get(str(instance), {}))
+        if form in (None, PAPER):
+            forms[PAPER] = paper_volumes(results.problems[str(instance)], members)
+        for name, volumes in forms.items():
+            if volumes and form in (None, name):
+                estimates = {contender: Estimate(by_seed) for contender, by_seed in volumes.items()}
+                found.setdefault(name, {})[str(instance)] = estimates
+    return found
+
+
+def declared_volumes(results: SuiteResults, instance: str) -> dict[str, Hypervolume]:
+    """Return the volumes that an instance's problem declares, by name; the first ranks."""
+    return {volume.name: volume for volume in results.problems[instance].hypervolumes()}
+
+
 def hypervolume_frame(results: SuiteResults) -> pd.DataFrame:
     """Return one row per problem instance, form and contender.
 
     Columns: `instance`, `instance_label`, `form` (a volume's name, or `paper`), `form_label`, `form_meaning`,
-    `headline` (true for the form that ranks), `contender`, `tried` configurations, `mean`, `sd`,
-    `low`, `high`, `n` over seeds, and `best`, true for the best and all that the seeds cannot tell from it.
-    A form that an instance does not have is left out: the frozen ones need bounds, the paper's positive losses.
+    `headline` (true for the form that ranks), `contender`, `mean`, `low`, `high` and `n` over seeds.
     """
     rows: list[dict[str, Any]] = []
-    for instance, members in results.table.groupby("instance", sort=False):
-        tried = members.groupby("contender")["configuration"].nunique()
-        problem = results.problems[str(instance)]
-        declared = {volume.name: volume for volume in problem.hypervolumes()}
-        forms: Mapping[str, Volumes] = {
-            **results.all_volumes.get(str(instance), {}),
-            PAPER: paper_volumes(problem, members),
-        }
-        for form, volumes in forms.items():
-            best = best_and_tied(volumes, "max")
-            for contender, by_seed in volumes.items():
-                found = interval(by_seed.values())
-                rows.append(
-                    {
-                        "instance": instance,
-                        "instance_label": members["instance_label"].iloc[0],
-                        "form": form,
-                        "form_label": declared[form].label if form in declared else "HV, paper's form",
-                        "form_meaning": declared[form].meaning if form in declared else PAPER_MEANING,
-                        "headline": form == next(iter(declared)),
-                        "contender": contender,
-                        "tried": int(tried[contender]),
-                        "mean": found.mean,
-                        **{name: _number(getattr(found, name)) for name in ("sd", "low", "high")},
-                        "n": found.n,
-                        "best": contender in best,
-                    }
-                )
-    return pd.DataFrame(rows)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+    for form, instances in volume_estimates(results).items():
+        for instance, estimates in instances.items():
+            declared = declared_volumes(results, instance)
+            named = {
+                "instance": instance,
+                "instance_label": results.instances[instance],
+                "form": form,
+                "form_label": declared[form].label if form in declared else PAPER_LABEL,
+                "form_meaning": declared[form].meaning if form in declared else PAPER_MEANING,
+                "headline": form == next(iter(declared)),
+            }
+            for contender, estimate in estimates.items():
+                spread = estimate.interval
+                ends = {name: getattr(spread, name, None) for name in ("mean", "low", "high")}
+                rows.append({**named, "contender": contender, **ends, "n": len(estimate.values)})
+    frame = pd.DataFrame(rows)
+    return frame.astype({"mean": float, "low": float, "high": float}) if len(frame) else frame

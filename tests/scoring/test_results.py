@@ -9,10 +9,13 @@ from mobench.running.environment import environment
 from mobench.scoring.budget import budget_curves, instance_scores
 from mobench.scoring.indicators.hypervolume import hypervolume
 from mobench.scoring.provenance import SentIn
-from mobench.scoring.query import Query, select, suite_tables
+from mobench.scoring.query import Query, pivots, select
 from mobench.scoring.results import SuiteResults
 from mobench.scoring.runs import results_table
+from mobench.scoring.suite_tables import pivot_tables
+from mobench.scoring.tables import number_of
 from mobench.store.record import RunRecord, settled
+from mobench.store.stored_runs import HeldRuns
 
 SUITE = """
 title: Hand-made
@@ -52,7 +55,7 @@ def records(plan, failing=lambda spec: False):
 
 
 def read(plan, failing=lambda spec: False):
-    return SuiteResults.read(plan.suite, lambda: records(plan, failing))
+    return SuiteResults.read(plan.suite, HeldRuns(list(records(plan, failing))))
 
 
 def test_one_row_per_run_with_every_setting(suite):
@@ -86,16 +89,15 @@ def test_a_failed_seed_scores_zero_and_is_counted(suite):
 def test_a_table_without_a_finished_run_scores_zero(suite):
     results = read(suite, failing=lambda spec: True)
     assert "loss/l1" not in results.table
-    assert (results.scores["hypervolume"] == 0.0).all()
+    assert [number_of(value) for value in results.headline.column("aim")] == [0.0, 0.0]
     assert (instance_scores(results)["hypervolume"] == 0.0).all()
 
 
 def test_overall_scores_are_means_over_instances(suite):
     results = read(suite)
-    overall = results.scores.set_index("contender")
     per_instance = instance_scores(results).groupby("contender")["hypervolume"].mean()
-    assert overall.loc["ws", "hypervolume"] == pytest.approx(per_instance["ws"])
-    assert overall.loc["ws", "configurations"] == 2
+    assert number_of(results.headline.cell("ws", "aim")) == pytest.approx(per_instance["ws"])
+    assert results.headline.cell("ws", "configurations") == 2
 
 
 def test_budget_curves_grow_and_end_at_the_whole_sweep(suite):
@@ -114,16 +116,16 @@ def test_published_rows_stand_beside_ours(suite):
 
 
 def test_tables_pivot_a_metric(suite):
-    ((title, numbers),) = read(suite).pivots
-    assert title == "ends"
-    assert numbers.loc["mgda", 1.0] == pytest.approx(10.0)
-    assert numbers.loc["ws", 10.0] == pytest.approx(4.5)
+    (ends,) = pivot_tables(read(suite))
+    assert ends.title == "ends"
+    assert ends.cell("mgda", "scale=1") == pytest.approx(10.0)
+    assert ends.cell("ws", "scale=10") == pytest.approx(4.5)
 
 
 def test_a_list_stands_across_a_table_as_one_word(suite):
     runs = read(suite).table
     listed = runs.assign(**{"problem.scale": [[1.0, scale] for scale in runs["problem.scale"]]})
-    ((_, numbers),) = suite_tables(suite.suite, Query(listed))
+    ((_, numbers),) = pivots(suite.suite, Query(listed))
     assert numbers.loc["ws", "1/10"] == pytest.approx(4.5)
 
 
@@ -137,14 +139,14 @@ def test_questions_that_make_no_sense(suite):
 
 
 def test_no_records_make_empty_tables():
-    empty = SuiteResults.read(Suite(name="s", profile="p", title="t"), list)
+    empty = SuiteResults.read(Suite(name="s", profile="p", title="t"), HeldRuns())
     assert len(empty.table) == 0 and empty.contests == [] and empty.failed == 0
 
 
 def test_who_sent_a_run_in_stands_beside_that_run(suite):
     theirs = {spec.id for spec in suite.specs if spec.method.startswith("ws")}
     sent_in = {"ws": SentIn("Ada", "repeated in part", True, len(theirs), frozenset(sorted(theirs)[:1]))}
-    table = SuiteResults.read(suite.suite, lambda: records(suite), submitted=sent_in).table
+    table = SuiteResults.read(suite.suite, HeldRuns(list(records(suite))), submitted=sent_in).table
     assert set(table.loc[table["submitted"] == "Ada", "id"]) == theirs
     assert table.loc[table["repeated"] == "yes", "id"].tolist() == sorted(theirs)[:1]
     assert table.loc[table["method"] == "mgda", ["submitted", "repeated"]].isna().all(axis=None)

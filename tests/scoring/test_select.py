@@ -6,12 +6,16 @@ import pytest
 
 from mobench import UserError
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.indicators.paired import best_and_tied, holds_zero
-from mobench.scoring.select import Criterion, selected_configurations
+from mobench.scoring.select import Criterion, Sweeps
 from tests.reporting.frames import sweep, table
 
 VALIDATION = Criterion("reported", "chosen_on")
 TEST = Criterion("reported", "reported")
+
+
+def selected_configurations(runs, criterion):
+    return Sweeps(runs).selected(criterion)
+
 
 PCD = sweep("pcd", "tau", {0.1: [(0.9, 70.0), (0.8, 72.0)], 0.2: [(0.7, 80.0), (0.8, 90.0)]})
 
@@ -105,31 +109,6 @@ def test_a_fixed_method_is_not_selected():
 def test_a_misspelt_metric_is_named():
     with pytest.raises(UserError, match="Did you mean 'reported'"):
         selected_configurations(table(PCD), Criterion("reportd", "chosen_on"))
-
-
-@pytest.mark.parametrize(
-    ("differences", "expected"),
-    [
-        ([0.0, 0.0, 0.0], True),
-        ([1.0, 1.0, 1.0], False),
-        ([1.0, 2.0, 3.0], True),  # 2 ≤ t(2) · 1 / √3 = 2.484
-        ([1.5, 2.5, 3.5], False),  # 2.5 > 2.484
-        ([0.0], True),
-        ([1e-9], False),
-        ([-1.5, -2.5, -3.5], False),
-    ],
-)
-def test_ties_are_a_paired_t_interval_that_holds_zero(differences, expected):
-    assert bool(holds_zero(np.array(differences))) is expected
-    assert holds_zero(np.column_stack([differences, np.zeros(len(differences))])).tolist() == [expected, True]
-
-
-def test_pairing_by_seed_sees_what_means_hide():
-    hard_and_easy = {0: 10.0, 1: 50.0, 2: 90.0}
-    slightly_better = {seed: value + 1.0 + 0.01 * seed for seed, value in hard_and_easy.items()}
-    assert best_and_tied({"a": hard_and_easy, "b": slightly_better}, "max") == {"b"}
-    assert best_and_tied({"a": hard_and_easy, "b": slightly_better}, "min") == {"a"}
-    assert best_and_tied({}, "max") == set()
 
 
 def test_best_marks_ties_and_never_who_lacks_a_seed():

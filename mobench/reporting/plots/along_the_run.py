@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mobench.core.plot import Plot
-from mobench.reporting.sheet import number
+from mobench.reporting.format import number
 
 from .panels import add_legend, draw_lines, in_order, panels, plain, scaled_once
 from .samples import Samples, read_together

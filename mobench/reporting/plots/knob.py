@@ -11,7 +11,7 @@ import pandas as pd
 from mobench.core.plot import Plot
 from mobench.core.registry import register
 from mobench.scoring.indicators.summary import summarize
-from mobench.scoring.select import Criterion, selected_configurations
+from mobench.scoring.select import Criterion, Sweeps
 
 from .panels import ACROSS, add_legend, draw_lines, in_few_digits, in_order, panels
 from .style import method_styles
@@ -66,7 +66,7 @@ class Knob(Plot):
             parts.append(summarize(turned, keys, [metric]).drop(columns=["failed"]))
             others = table[~table["contender"].map(swept)]
             if len(others):
-                lines = selected_configurations(others, Criterion(metric, chooser), by="contender")
+                lines = Sweeps(others, "contender").selected(Criterion(metric, chooser))
                 parts.append(lines.assign(metric=metric, instance_label=lines["instance"].map(labels)))
         columns = ["instance_label", "metric", "contender", "knob", "mean", "sd", "low", "high", "n", "configuration"]
         frame = pd.concat(parts, ignore_index=True).reindex(columns=columns).assign(setting=setting)

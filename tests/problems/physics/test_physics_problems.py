@@ -182,6 +182,7 @@ def test_solutions_are_drawn_for_the_selected_configuration(tmp_path):
     from mobench.planning.suite import load_suite
     from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
+    from mobench.store.stored_runs import HeldRuns
 
     suite = tmp_path / "waves.yaml"
     suite.write_text(
@@ -191,7 +192,7 @@ def test_solutions_are_drawn_for_the_selected_configuration(tmp_path):
     )
     assert main(["run", f"suite={suite}", f"results={tmp_path / 'out'}", "jobs=1"]) == 0
     records = list(Store(tmp_path / "out").records())
-    found = SuiteResults.read(load_suite(str(suite)), lambda: records)
+    found = SuiteResults.read(load_suite(str(suite)), HeldRuns(records))
     plot = plots()["solutions"]()
     frame = plot.data(found)
     assert frame.groupby("contender", sort=False).size().to_dict() == {"": 41 * 41, "ws": 41 * 41, "mgda": 41 * 41}

@@ -17,6 +17,7 @@ from mobench.reporting.plots.samples import Samples
 from mobench.running.environment import environment
 from mobench.scoring.results import SuiteResults
 from mobench.store.record import RunRecord
+from mobench.store.stored_runs import HeldRuns
 from mobench.training.loop import train
 
 NOW = "2030-01-01T00:00:00+00:00"
@@ -33,7 +34,7 @@ def found():
         RunRecord(spec, outcome, None, environment(), NOW, NOW)
         for spec, outcome in zip(plan.specs, outcomes, strict=True)
     ]
-    return SuiteResults.read(plan.suite, lambda: records)
+    return SuiteResults.read(plan.suite, HeldRuns(records))
 
 
 def data(name, results, **options):
@@ -143,12 +144,13 @@ def test_all_of_them_are_drawn(found):
 def test_the_runs_are_read_once_for_all_plots_along_them(found):
     reads = []
 
-    def noted():
-        reads.append(1)
-        return found.records()
+    class Noted(HeldRuns):
+        def histories(self, ids):
+            reads.append(1)
+            return super().histories(ids)
 
     entries = ["curves", {"plot": "curves", "objective": 2}, {"plot": "conflict", "where": {"method": "mgda"}}]
-    drawn = draw_plots(entries, replace(found, records=noted))
+    drawn = draw_plots(entries, replace(found, records=Noted(list(found.records()))))
     assert len(reads) == 1
     alone = [data("curves", found), data("curves", found, objective=2)]
     alone.append(data("conflict", found.where({"method": "mgda"})))

@@ -10,14 +10,17 @@ from mobench.cli import main
 from mobench.core.outcome import Outcome
 from mobench.core.registry import find_problem, plots
 from mobench.planning.suite import Suite, load_suite
+from mobench.reporting.format import headings
 from mobench.reporting.plots import draw, draw_plots, house_style
 from mobench.reporting.plots.along_the_run import FLOOR
 from mobench.reporting.rendering import at_once, beside
-from mobench.reporting.sheets import hypervolume_sheets
 from mobench.scoring.indicators.intervals import interval
 from mobench.scoring.results import SuiteResults
-from mobench.scoring.selected_rows import selected_frame, selected_rows
+from mobench.scoring.select import selected_indicators
+from mobench.scoring.suite_tables import volume_tables
+from mobench.scoring.tables import number_of
 from mobench.store.folder import Store
+from mobench.store.stored_runs import HeldRuns, StoredRuns
 from tests.reporting.frames import results, run, table
 
 TARGETS = (80, 90)
@@ -68,12 +71,16 @@ def test_accuracy_against_reduction_shows_the_numbers_of_the_table():
         {"label": str(target), "value": f"accuracy@{target}", "select": f"selection_accuracy@{target}"}
         for target in TARGETS
     )
-    expected = selected_frame(selected_rows(Suite(name="x", profile="y", title="z", selected=rows)), RUNS)
-    for target in TARGETS:
-        plotted = frame[frame["target"] == target].set_index("contender")
-        listed = expected[expected["row"] == str(target)].set_index("contender").loc[plotted.index]
-        for column in ("mean", "low", "high", "n", "chosen"):
-            assert plotted[column].equals(listed[column])
+    asked = selected_indicators(Suite(name="x", profile="y", title="z", selected=rows))
+    for target, indicator in zip(TARGETS, asked, strict=True):
+        (estimates,) = results(RUNS).estimates(indicator).values()
+        for line in frame[frame["target"] == target].to_dict("records"):
+            shown = estimates[line["contender"]]
+            assert (line["n"], line["chosen"]) == (len(shown.values), shown.settings)
+            if shown.interval is not None:
+                assert [line[end] for end in ("mean", "low", "high")] == [
+                    getattr(shown.interval, end) for end in ("mean", "low", "high")
+                ]
     pcd = frame[frame["contender"] == "pcd"]
     assert pcd["chosen"].tolist() == ["tau=0.1", "tau=0.3"]
     assert pcd["mean"].tolist() == [90.5, 80.5]
@@ -245,7 +252,7 @@ def test_how_often_a_secondary_binds_is_counted_over_the_kept_steps():
     records = [
         SimpleNamespace(id=ids[key], outcome=Outcome("done", history={"multipliers": noted[key]})) for key in ids
     ]
-    frame = data("binding", found := results(runs, problem, records=lambda: records))
+    frame = data("binding", found := results(runs, problem, records=HeldRuns(records)))
     assert frame[["knob", "secondary", "mean", "low", "high", "runs"]].values.tolist() == [
         [0.0, "secondary-1", 0.25, 0.0, 0.5, 2],
         [0.0, "secondary-2", 0.0, 0.0, 0.0, 2],
@@ -310,9 +317,9 @@ def test_hypervolume_bars_are_the_numbers_of_the_table():
     found = results(runs, find_problem("two-wells")())
     frame = data("hypervolume", found)
     assert frame["mean"].tolist() == pytest.approx([(0.8 * 0.8 + 0.6 * 0.8) / 2, (0.6 * 0.6 + 0.4 * 0.6) / 2])
-    sheet = hypervolume_sheets(found)[0]
-    assert sheet.name == "hypervolumes" and sheet.header[:2] == ("method", "hypervolume ↑")
-    assert [[cell.text for cell in row[:2]] for row in sheet.rows] == [["pcd", "0.560"], ["ws", "0.300"]]
+    (volumes,) = volume_tables(found)
+    assert volumes.name == "hypervolumes" and headings(volumes)[:2] == ["method", "hypervolume ↑"]
+    assert [number_of(value) for value in volumes.column("frozen")] == pytest.approx(frame["mean"].tolist())
     (axis,) = drawn("hypervolume", frame, found).axes
     assert sorted(bar.get_width() for bar in axis.patches) == pytest.approx(sorted(frame["mean"]))
 
@@ -336,7 +343,7 @@ def test_trajectories_have_one_path_for_each_run_of_a_sweep_and_the_pareto_set(t
     assert main(["run", f"suite={suite}", f"results={tmp_path / 'out'}", "jobs=1"]) == 0
     store = Store(tmp_path / "out")
     read = load_suite(str(suite))
-    found = SuiteResults.read(read, lambda: list(store.records()))
+    found = SuiteResults.read(read, StoredRuns(store, None))
     frame = data("trajectories", found)
     paths = frame[frame["kind"] == "path"]
     assert paths["id"].nunique() == 4

@@ -247,6 +247,8 @@ class Method(Described, ABC):
     """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
     look: ClassVar[Look | None] = None
     """Its colour and marker; by default they are assigned."""
+    baseline: ClassVar[bool] = False
+    """Whether it is what others are compared with; plots always show it in colour."""
     one_objective: ClassVar[bool] = False
     """Whether it trains on one objective alone; then nothing is done for the others, e.g. no proximal step."""
     takes_proximal_steps: ClassVar[bool] = False
@@ -267,6 +269,7 @@ class Method(Described, ABC):
         cls.name = vars(cls).get("name") or cls.__name__.lower()
         cls.look = vars(cls).get("look")
         cls.lacks = vars(cls).get("lacks", {})
+        cls.baseline = vars(cls).get("baseline", False)
 
     @classmethod
     def label(cls) -> str:

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from mobench.reporting.latex import latex_table
 from mobench.reporting.markdown import escape_markdown, markdown_table
-from mobench.reporting.rendering import Picture
+from mobench.reporting.pictures import Picture
 from mobench.reporting.sheet import Sheet
 from mobench.reporting.sheets import selection_policy, suite_sheets
 from mobench.reporting.spreadsheet import csv_text
@@ -25,7 +25,7 @@ def report_files(results: SuiteResults, pictures: Sequence[Picture]) -> dict[str
     for picture in pictures:
         files[f"{picture.name}.svg"] = picture.svg
         files[f"{picture.name}.png"] = picture.png
-        files[f"{picture.name}.csv"] = csv_text(picture.data).encode()
+        files[f"{picture.name}.csv"] = csv_text(picture.frame).encode()
     files["report.md"] = _page(results, sheets, pictures).encode()
     return files
 

@@ -243,6 +243,8 @@ class Method(Described, ABC):
     """Raised whenever the method's results change, so that old records are not taken for new."""
     diagnostics: ClassVar[tuple[Metric, ...]] = ()
     """The scalars that the method notes on its steps; results have their mean and their total over the run."""
+    curves: ClassVar[tuple[str, ...]] = ()
+    """The arrays of its notes, a number for each secondary, that plots read; bundles keep no others."""
     symbols: ClassVar[Mapping[str, str]] = {}
     """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
     look: ClassVar[Look | None] = None

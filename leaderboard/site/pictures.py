@@ -9,12 +9,13 @@ from functools import partial
 
 from mobench.core.registry import plots
 from mobench.reporting.pictures import Picture, Render
-from mobench.reporting.plots import begin_plots, color_contenders, dark, draw
+from mobench.reporting.plots import begin_plots, color_contenders, draw
 from mobench.reporting.spreadsheet import csv_text
 from mobench.scoring.metric_catalog import MetricCatalog
 from mobench.scoring.performance import performance_frame
 from mobench.scoring.suite_results import SuiteResults
 
+from .dark_plots import dark
 from .output import SiteFolder
 from .ranking import Ranking
 

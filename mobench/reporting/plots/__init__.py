@@ -19,7 +19,6 @@ from mobench.reporting.pictures import Files, Picture, Render, at_once, files_of
 from .along_the_run import AlongTheRun, read_together
 from .drawing import add_legend, as_title
 from .style import best_first, color_contenders, house_style, style_settings
-from .theme import dark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 Asked = tuple[Plot, str, Mapping[str, Any], dict[str, Any]]
 """A plot, its title, which runs it is drawn from, and its options."""
 
-__all__ = ["begin_plots", "color_contenders", "dark", "draw", "draw_plots", "figure_of", "house_style"]
+__all__ = ["begin_plots", "color_contenders", "draw", "draw_plots", "figure_of", "house_style"]
 
 
 def draw_plots(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from mobench.core.settings import choice, text
 from mobench.errors import UserError, unknown
 
 if TYPE_CHECKING:
+    from mobench.reporting.pictures import Render
     from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
 
@@ -42,6 +44,7 @@ class Report(Command):
     def execute(self) -> int:
         from mobench.core.registry import load_plugins
         from mobench.planning.suite import included
+        from mobench.reporting.pictures import at_once, beside
         from mobench.scoring.load import read_stored, stored_suites
         from mobench.store.atomic import write_atomically
         from mobench.store.folder import Store
@@ -70,7 +73,10 @@ class Report(Command):
                 print(f"{results.suite.name}, profile {results.profile}: no run finished, so there is no report")
                 found.remove(results)
         places = _folders(found, root, self.out)
-        reports = [(place, _files(results, root, self.plots)) for place, results in zip(places, found, strict=True)]
+        many = self.plots or len(found) > 1  # several processes take a second or two to start
+        with beside(self.plugins) if many else nullcontext(at_once) as render:
+            made = [_files(results, root, self.plots, render) for results in found]
+        reports = list(zip(places, made, strict=True))
         for place, content in reports:
             try:
                 for name, text in content.items():
@@ -120,7 +126,7 @@ def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Pat
     return folders
 
 
-def _files(results: SuiteResults, root: Path, plots: list[str]) -> dict[str, bytes]:
+def _files(results: SuiteResults, root: Path, formats: list[str], render: Render) -> dict[str, bytes]:
     from mobench.reporting.html import INSIDE
     from mobench.reporting.plots import draw_plots
     from mobench.reporting.report import report_files
@@ -130,4 +136,5 @@ def _files(results: SuiteResults, root: Path, plots: list[str]) -> dict[str, byt
         state = f"all {len(results.table)} stored runs failed" if len(results.table) else "no run is stored yet"
         hint = f"; `mobench results suite={suite.name} --failed` says why" if len(results.table) else ""
         raise UserError(f"results={root}: {suite.name}, profile {results.profile}: {state}{hint}")
-    return report_files(results, draw_plots(suite.plots if plots else suite.plots[:INSIDE], results), plots)
+    plots = suite.plots if formats else suite.plots[:INSIDE]
+    return report_files(results, draw_plots(plots, results, render), formats)

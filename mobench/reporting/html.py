@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mobench.reporting.format import headings, interval_text, lines_of, value_text
 from mobench.reporting.notes import selection_policy, sentences, state, verdict, verdict_on_claims
-from mobench.reporting.rendering import Picture
+from mobench.reporting.pictures import Picture
 from mobench.scoring.headline import AIM, DIFFERENCE
 from mobench.scoring.results import SuiteResults
 from mobench.scoring.tables import Table

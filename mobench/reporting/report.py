@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from mobench.reporting.csv import csv_text, tables_csv
 from mobench.reporting.html import html_page
 from mobench.reporting.latex import latex_table
-from mobench.reporting.rendering import Picture
+from mobench.reporting.pictures import Picture
 from mobench.scoring.results import SuiteResults
 
 
@@ -23,5 +23,5 @@ def report_files(results: SuiteResults, pictures: Sequence[Picture], plots: Coll
     }
     for picture in pictures if plots else ():
         files |= {f"{picture.name}.{kind}": getattr(picture, kind) for kind in plots}
-        files[f"{picture.name}.csv"] = csv_text(picture.data).encode()
+        files[f"{picture.name}.csv"] = csv_text(picture.frame).encode()
     return files

@@ -41,7 +41,7 @@ methods: {pcd: {tau: [0.1, 0.3]}, mgda: {}}
 seeds: [0]
 training: {optimizer: adam, lr: 0.02, epochs: 1}
 selected: [{label: "90 %", value: accuracy@90, select: selection_accuracy@90, decimals: 1}]
-plots: [accuracy-reduction, accuracy-cost, knob, hypervolume, paper-hypervolume, budget]
+plots: [accuracy-reduction, accuracy-cost, {plot: knob, values: [accuracy]}, aim, budget]
 """
 
 
@@ -121,9 +121,7 @@ def test_plots_are_written_as_files_where_they_are_asked_for(ran, capsys):
 def test_selection_on_test_data_has_a_folder_of_its_own_and_never_reports_less(ran):
     plain = ran / "plain" / "small.yaml"
     plain.parent.mkdir()
-    plain.write_text(
-        COMPRESSION.replace("knob, hypervolume, paper-hypervolume, budget", "").replace(", accuracy-cost, ", "")
-    )
+    plain.write_text(COMPRESSION.replace(", accuracy-cost, {plot: knob, values: [accuracy]}, aim, budget", ""))
     means = {}
     for selection, folder in (("validation", "small.standard"), ("test", "small.standard.selected-on-test")):
         assert main(["report", f"suite={plain}", f"results={ran / 'results'}", f"selection={selection}"]) == 0

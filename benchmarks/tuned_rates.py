@@ -16,17 +16,18 @@ import pandas as pd
 
 from mobench.planning.plan import make_plan
 from mobench.planning.suite import Suite, load_suite
+from mobench.scoring.results import SuiteResults
 from mobench.scoring.standings import standings
-from mobench.scoring.suite_results import SuiteResults
 from mobench.store.folder import Store
 from mobench.store.record import RunRecord
+from mobench.store.stored_runs import HeldRuns
 
 
 def ranks_by_rate(suite: Suite, records: Sequence[RunRecord]) -> pd.DataFrame:
     """Return mean ranks, a row for each contender, best first; a column for each rate, and `tuned` for all together."""
 
     def ranks(keep: Callable[[RunRecord], bool]) -> pd.Series[float]:
-        results = SuiteResults.read(suite, lambda: [record for record in records if keep(record)])
+        results = SuiteResults.read(suite, HeldRuns([record for record in records if keep(record)]))
         return standings(results.contests).frame.set_index("contender")["mean_rank"]
 
     rates = sorted({_rate(record) for record in records})

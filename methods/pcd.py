@@ -108,6 +108,7 @@ class PCD(Method):
     )
     look = Look("#553685", "#7353A4", "o")
     verified = "TorchJD 0.18 to 1e-15"
+    curves = ("multipliers",)
     lacks: ClassVar = {
         "symmetric in all objectives": "the first objective is the primary",
         "scale-invariant direction": "the additive ε is not rescaled; `epsilon_form=relative` is exact",

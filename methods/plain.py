@@ -35,6 +35,7 @@ class Plain(Method):
     )
     look = Look("#6C5454", "#846060", "s")
     verified = "by its definition"
+    baseline = True
     lacks: ClassVar = {
         "symmetric in all objectives": "only the chosen objective counts",
         "no objective ascends": "the other objectives are not looked at",

@@ -51,6 +51,7 @@ class WS(Method):
     )
     look = Look("#C98700", "#E9A101", "s")
     verified = "TorchJD 0.18 to 1e-15"
+    baseline = True
     lacks: ClassVar = {
         "symmetric in all objectives": "the primary has a weight of its own",
         "scale-invariant direction": "weights are relative to the losses as they are",

@@ -48,7 +48,7 @@ def test_every_room_keeps_to_the_contracts(installed):
         ("core/streams.py", "import mobench.training.loop"),
         ("leaderboard/site/build.py", "from mobench.reporting import terminal"),
         ("methods/ws.py", "from mobench.store.folder import Store"),
-        ("scoring/scores.py", "from mobench.methods import pcd"),
+        ("scoring/budget.py", "from mobench.methods import pcd"),
     ],
 )
 def test_a_wrong_import_breaks_a_contract(installed, tmp_path, file, line):

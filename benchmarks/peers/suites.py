@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.peers.row import Asked, Row
-from mobench.scoring.results_table import diverged_ids, results_table
+from mobench.scoring.runs import diverged_ids, results_table
 from mobench.store.folder import Store
 
 PART = "suites"

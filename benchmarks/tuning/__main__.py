@@ -24,9 +24,9 @@ import pandas as pd
 from mobench.cli import main
 from mobench.core.registry import find_problem
 from mobench.planning.suite import load_suite
-from mobench.scoring.contenders import with_contenders
-from mobench.scoring.hypervolumes import Front, fronts
-from mobench.scoring.results_table import results_table
+from mobench.scoring.contender import with_contenders
+from mobench.scoring.runs import results_table
+from mobench.scoring.volumes import Front, fronts
 from mobench.store.folder import Store
 
 PROFILE = "digits-tuning"

@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mobench.errors import UserError
-from mobench.reporting.rendering import Render, at_once
+from mobench.reporting.pictures import Render, at_once
 from mobench.running.environment import environment
-from mobench.scoring.metric_catalog import MetricCatalog
+from mobench.scoring.catalog import MetricCatalog
 from mobench.store.folder import Store
 from mobench.submissions.verdict_file import read_verdicts
 
@@ -29,19 +29,19 @@ from .markers import marker_styles
 from .measuring import Measure, Measured, measure_here
 from .method_costs import PAGE as COSTS_PAGE
 from .method_costs import costs_page, method_costs
+from .old_tables import Ranking, Shown, SuiteNumbers, SuiteView
 from .opening_picture import begin_opening
 from .output import MARKER, SiteFolder, check_place, replacing
 from .pages import ASSETS, Pages
-from .pictures import Shown, begin_ranking, begin_suite, write_pictures
-from .ranking import Ranking, fullest_profiles, rank
+from .pictures import begin_ranking, begin_suite, write_pictures
+from .ranking import fullest_profiles, rank
 from .reading import read_results, stem_of
 from .script_data import script_of
 from .search import search_entries
 from .subject_pages import method_pages, problem_pages
 from .submissions import read_submissions
-from .suite_numbers import SuiteNumbers, suite_numbers
+from .suite_numbers import suite_numbers
 from .suite_page import suite_page
-from .suite_view import SuiteView
 
 Say = Callable[[str], None]
 
@@ -63,7 +63,7 @@ def build_site(
 ) -> None:
     """Build the site; a mistake in the input is found before the place of the site is touched.
 
-    `render` and `measure` may do their work elsewhere, see `reporting/rendering.py` and `measuring.py`.
+    `render` and `measure` may do their work elsewhere, see `reporting/pictures.py` and `measuring.py`.
     """
     check_place(options.out)
     kept = {} if options.verdicts is None else read_verdicts(options.verdicts)
@@ -80,7 +80,8 @@ def build_site(
     with replacing(options.out) as folder:
         drawn = [begin_suite(found, render) for found in results]
         opening = partial(write_pictures, folder, "all", "", begin_opening(render))
-        ranks = partial(write_pictures, folder, "all", "All suites", begin_ranking(overall, render))
+        methods_of = {name: link.method for name, link in links.items()}
+        ranks = partial(write_pictures, folder, "all", "All suites", begin_ranking(overall, methods_of, render))
         for numbers in all_numbers:
             _write_details(folder, numbers)
         views = []

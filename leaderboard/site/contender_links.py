@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 
 from .markers import markers
 from .names import file_stem

@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mobench.scoring.contenders import spelled as spelled_setting
+from mobench.scoring.contender import spelled as spelled_setting
 from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.selection import first_of_each, swept_settings
+from mobench.scoring.select import first_of_each, swept_settings
 
 from .commands import reproduce_commands
 from .names import file_stem
+from .old_tables import Number, SuiteNumbers
 from .reading import stem_of
-from .suite_numbers import Number, SuiteNumbers, spelled
+from .suite_numbers import spelled
 
 SHOWN_ERROR = 400
 """How much of an error is shown; the downloads hold all of it."""

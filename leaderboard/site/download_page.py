@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from mobench.scoring.metric_catalog import MetricCatalog
+from mobench.scoring.catalog import MetricCatalog
 
 from .citation import snapshot_bibtex
 from .downloads import schema
+from .old_tables import PlainCell
 from .output import SiteFolder
 from .pages import Pages
-from .tables import PlainCell
 
 ABOUT = {
     "results.parquet": "for pandas, polars, R, DuckDB",

@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 import pandas as pd
 
-from mobench.reporting.spreadsheet import write_csv
-from mobench.scoring.metric_catalog import MetricCatalog
-from mobench.scoring.suite_results import SuiteResults
+from mobench.reporting.csv import write_csv
+from mobench.scoring.catalog import MetricCatalog
+from mobench.scoring.results import SuiteResults
 
 FILES = ("results.parquet", "results.csv", "schema.json")
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from .documents import anchor, rendered, text_of
+from .old_tables import Shown, SuiteView
 from .pages import Link, Pages
-from .pictures import Shown
-from .suite_view import SuiteView
 
 DOCUMENT, PAGE = "findings.md", "findings.html"
 ON_THE_FRONT = 3

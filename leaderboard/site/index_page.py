@@ -13,11 +13,10 @@ from .contender_links import ContenderLink
 from .directions import FEW, GRID, Row, few_rows
 from .findings import ON_THE_FRONT, PAGE, shown_findings
 from .names import file_stem
+from .old_tables import Ranking, Shown, SuiteView
 from .pages import Link, Pages
-from .pictures import Shown
-from .ranking import Ranking
 from .reading import stem_of
-from .suite_view import SuiteView, shipped_facts
+from .suite_page import shipped_facts
 
 LOW = 520
 """Pictures higher than this have many rows of panels."""

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mobench.core.metric import Metric
+from mobench.reporting.notes import how_selected
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.select import Criterion, Indicator
+from mobench.scoring.suite_tables import selection_note
 
-from mobench.core.metric import Direction, Metric
-from mobench.scoring.selection import Criterion
-from mobench.scoring.selection_words import how_selected
-from mobench.scoring.suite_results import SuiteResults
+from .old_tables import Measure
 
 HYPERVOLUME = "hypervolume"
-
-EXPLANATIONS = {
-    "best": "the best configuration of the sweep; chosen on the number shown, so a longer sweep has an advantage",
-    "mean": "the mean over the sweep; neither direction is better",
-}
-"""How many configurations become one number."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One number per method and problem instance."""
-
-    label: str
-    metric: str
-    kind: str
-    """`selected`, `front`, or a key of `EXPLANATIONS`."""
-    best: Direction | None
-    criterion: Criterion | None = None
-    """How the configuration is chosen, where one is."""
-    unit: float = 1.0
-    decimals: int | None = None
-    selection: str = ""
-    """How a configuration was selected, where one was; of a front, what the problem says of its volume."""
-
-    @property
-    def how(self) -> str:
-        """How many configurations become one number."""
-        return self.selection or EXPLANATIONS[self.kind]
 
 
 def measures_of(results: SuiteResults) -> list[Measure]:
@@ -45,17 +18,17 @@ def measures_of(results: SuiteResults) -> list[Measure]:
     table = results.table
     chosen = [
         Measure(
-            row.key,
-            row.criterion.value,
+            each.key,
+            each.criterion.value,
             "selected",
-            row.criterion.best,
-            row.criterion,
-            row.unit,
-            row.decimals,
-            _selection(results, row.criterion),
+            each.criterion.best,
+            each.criterion,
+            each.column.unit,
+            each.column.decimals,
+            _selection(results, each),
         )
-        for row in results.selected_rows
-        if row.criterion.metrics <= set(table.columns) and not row.criterion.against
+        for each in results.indicators
+        if each.criterion and each.criterion.metrics <= set(table.columns) and not each.criterion.against
     ]
     ranking, beside = (fronts := _fronts(results))[:1], fronts[1:]
     shown = {measure.metric for measure in chosen}
@@ -86,12 +59,12 @@ def _fronts(results: SuiteResults) -> list[Measure]:
     ]
 
 
-def _selection(results: SuiteResults, criterion: Criterion) -> str:
+def _selection(results: SuiteResults, indicator: Indicator) -> str:
     """Say how the criterion selected, for each problem instance where that differs."""
     found: dict[str, None] = {}
     for instance, runs in results.table.groupby("instance", sort=False):
         tried = int(runs.groupby("contender")["configuration"].nunique().max())
-        found[how_selected([criterion], results.problems[str(instance)], tried)] = None
+        found[how_selected(*selection_note([indicator], results.problems[str(instance)], tried).values)] = None
     return "; or ".join(found)
 
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from mobench.reporting.sheet import number
-from mobench.scoring.suite_results import SuiteResults
+from mobench.reporting.format import number
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.tables import number_of
 
 from .documents import PAGES
+from .old_tables import PlainCell, SuiteView
 from .pages import Pages
-from .suite_view import SuiteView
-from .tables import PlainCell
 
 PAGE = "speed/index.html"
 BASE = "ws"
@@ -69,9 +69,10 @@ def costs_page(pages: Pages, costs: Mapping[str, Any]) -> str:
 def _medians(results: SuiteResults, column: str) -> dict[str, float]:
     """Return the median over the contenders of each method."""
     found: dict[str, list[float]] = {}
-    for row in results.scores.to_dict("records") if len(results.table) else ():
-        if row[column] > 0.0:  # a method that never took a step has none
-            found.setdefault(results.methods[row["contender"]], []).append(row[column])
+    for row in results.headline.only([column]).rows:
+        value = number_of(row.cells[0])
+        if value > 0.0:  # a method that never took a step has none
+            found.setdefault(results.methods[row.label], []).append(value)
     return {method: median(values) for method, values in found.items()}
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import LEVEL
-from mobench.scoring.sent_in import SentIn, verdict_over
+from mobench.scoring.provenance import SentIn, verdict_over
+from mobench.scoring.results import SuiteResults
 from mobench.scoring.standings import Standings, standings
-from mobench.scoring.suite_results import SuiteResults
 
 from .contender_links import ContenderLink
 from .markers import mark_class
+from .old_tables import Ranking, RankRow
 
 NOT_REPEATED = "Only results that were repeated here are ranked. Sent in, and not ranked:"
 
@@ -24,40 +24,7 @@ NAMED = 3
 """A caption names so many suites; more are a note."""
 BAR = 150
 """The width of a ranking's bars in pixels."""
-_COUNTS = ("wins", "losses", "ties", "contests", "failed_contests")
-
-
-@dataclass(frozen=True)
-class RankRow:
-    """One line of a ranking."""
-
-    name: str
-    href: str
-    marker: Markup
-    submitted: str
-    verdict: str
-    rank: str
-    rank_value: str
-    interval: str
-    bar: Markup
-    """Mean rank and interval as a picture."""
-    wins: int
-    losses: int
-    ties: int
-    contests: int
-    failed_contests: int
-    runs: int
-    failed: int
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """A ranking with its caption and the notes that a reader needs."""
-
-    found: Standings
-    caption: str
-    rows: list[RankRow]
-    notes: list[str]
+_COUNTS = ("contests", "failed_contests")
 
 
 def fullest_profiles(results: Iterable[SuiteResults]) -> list[SuiteResults]:
@@ -156,7 +123,7 @@ def _notes(found: Standings, listed: Sequence[Contest]) -> list[str]:
     notes = [
         f"A contest is one problem instance, decided by {metrics}; every suite counts the same. In brackets: 95 % "
         "bootstrap interval of the mean rank.",
-        "A win or loss is a pair that the seeds tell apart; all else is a tie. A failed method is ranked last there.",
+        "A failed method is ranked last there.",
     ]
     if len(suites := _suites(found)) > NAMED:
         notes.insert(0, f"Suites: {', '.join(suites)}.")

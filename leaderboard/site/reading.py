@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from mobench.planning.suite import load_suite
-from mobench.scoring.experiments import ExperimentRuns, experiments_of
-from mobench.scoring.reading import suite_of
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.load import ExperimentRuns, experiments_of, suite_of
+from mobench.scoring.results import SuiteResults
 from mobench.store.folder import DamagedRecordError, Store
 from mobench.store.stored_runs import Runs, StoredRuns
 

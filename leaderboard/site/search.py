@@ -11,7 +11,7 @@ from .contender_links import ContenderLink
 from .documents import PAGES, text_of, title_of
 from .findings import DOCUMENT, read_findings
 from .names import file_stem
-from .suite_view import SuiteView
+from .old_tables import SuiteView
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,17 @@ from typing import Any
 
 from mobench.core.registry import methods as known_methods
 from mobench.core.registry import problems as known_problems
-from mobench.reporting.sheet import number
+from mobench.reporting.format import number
 
 from .cards import Battery, Card, method_card, problem_card
 from .contender_links import ContenderLink
 from .cost import COST_COLUMNS, Spread, spreads
 from .names import file_stem
+from .old_tables import PlainCell, Ranking, SuiteView
 from .pages import Pages
-from .ranking import Ranking
 from .reading import stem_of
 from .source_card import source_card
-from .suite_view import SuiteView
-from .tables import CLAIMED, COST_HEADER, COST_NOTES, PlainCell, contenders_table, cost_rows, problems_table
+from .tables import CLAIMED, COST_HEADER, COST_NOTES, contenders_table, cost_rows, problems_table
 
 METHOD_COST_HEADER = (
     "suite", "problem", "finished runs", "ms/step", "own µs/step", "shared µs/step", "backward passes/step", "peak MB",

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mobench.core.spec import RunSpec
-from mobench.scoring.sent_in import SentIn
+from mobench.scoring.provenance import SentIn
 from mobench.store.columns import RunColumns
 from mobench.store.folder import Store
 from mobench.store.record import RunRecord

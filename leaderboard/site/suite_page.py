@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mobench.reporting.sheet import Sheet
-from mobench.reporting.sheets import claims_sheet, drop_sheets, hypervolume_sheets, pivot_sheets, published_sheet
-from mobench.scoring.suite_results import SuiteResults
+from mobench.reporting.format import headings
+from mobench.reporting.notes import sentences
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.suite_tables import claims_table, pivot_tables, published_table, selected_tables, volume_tables
+from mobench.scoring.tables import Table
 
 from .contender_links import ContenderLink
+from .old_tables import SuiteView
 from .pages import Pages
-from .suite_view import SuiteView, shipped_facts
-from .tables import COST_HEADER, COST_NOTES, contenders_table, cost_rows, sheet_rows
+from .tables import COST_HEADER, COST_NOTES, contenders_table, cost_rows, plain_rows
 
 
 def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]) -> str:
@@ -29,7 +31,7 @@ def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]
         table=table,
         ranking=view.ranking,
         pictures=view.pictures,
-        sheets=[_shown(sheet) for sheet in _sheets(results)],
+        sheets=[_shown(table) for table in _tables(results)],
         cost={
             "name": "cost",
             "title": "Effort and cost",
@@ -50,22 +52,29 @@ def _facts(view: SuiteView) -> str:
     return f"{state}. Problems: {ids}. Seeds: {seeds}.{shipped}"
 
 
-def _sheets(results: SuiteResults) -> list[Sheet]:
+def shipped_facts(views: Iterable[SuiteView]) -> list[tuple[str, list[str]]]:
+    """Return which numbers come from bundles that ship with mobench, as a term and its descriptions."""
+    found = dict.fromkeys(view.reference.words for view in views if view.reference is not None)
+    return [("reference bundles", list(found))] if found else []
+
+
+def _tables(results: SuiteResults) -> list[Table]:
     """Return published numbers beside ours, claims, all forms of hypervolume, drops, and the suite's own tables."""
     if not len(results.done):
         return []
-    published = [published_sheet(results.published)] if results.published else []
-    claims = [claims_sheet(results.claims)] if results.claims else []
+    published = [published_table(results.published)] if results.published else []
+    claims = [claims_table(results.claims)] if results.claims else []
     several = any(len(named) > 1 for named in results.all_volumes.values())
-    volumes = hypervolume_sheets(results) if several else []
-    return [*published, *claims, *volumes, *drop_sheets(results), *pivot_sheets(results)]
+    volumes = volume_tables(results) if several else []
+    drops = selected_tables(results, [each for each in results.indicators if each.criterion and each.criterion.against])
+    return [*published, *claims, *volumes, *drops, *pivot_tables(results)]
 
 
-def _shown(sheet: Sheet) -> dict[str, Any]:
+def _shown(table: Table) -> dict[str, Any]:
     return {
-        "name": sheet.name,
-        "title": sheet.title,
-        "header": sheet.header,
-        "rows": sheet_rows(sheet),
-        "notes": sheet.notes,
+        "name": table.name,
+        "title": table.title,
+        "header": headings(table),
+        "rows": plain_rows(table),
+        "notes": sentences(table),
     }

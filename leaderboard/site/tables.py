@@ -4,90 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from mobench.reporting.sheet import INTERVALS, MARKED, Sheet, number, spelled_number
-from mobench.scoring.selection import FEWEST_SEEDS
-from mobench.scoring.suite_results import SuiteResults
+from mobench.reporting.format import MISSING, full_text, lines_of, number
+from mobench.reporting.notes import INTERVALS
+from mobench.scoring.indicators.paired import FEWEST_SEEDS
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.tables import Column, Range, Table, Value, number_of
 
 from .contender_links import ContenderLink
-from .measures import Measure
+from .old_tables import (
+    Measure,
+    Number,
+    NumberCell,
+    NumberColumn,
+    NumberRow,
+    NumberTable,
+    PlainCell,
+    SuiteNumbers,
+)
 from .reading import stem_of
-from .suite_numbers import Number, SuiteNumbers, spelled
+from .suite_numbers import spelled
 
+MARKED = "Shaded: the best, and all that the seeds cannot tell from it (paired t-interval, 95 %)."
 BEST_FIRST = "Best first, by the first metric shown that has a better direction: its mean rank over the problems shown."
 MANY = 9
 """With more columns than this, a page begins with one metric."""
-
-
-@dataclass(frozen=True)
-class NumberCell:
-    """One number of a table."""
-
-    value: str
-    """To sort by; empty where there is none."""
-    mean: str
-    interval: str
-    published: str
-    remark: str
-    class_: str
-    file: int
-    key: str
-    position: int
-
-
-@dataclass(frozen=True)
-class NumberColumn:
-    """One column: a measure on a problem instance."""
-
-    measure: str
-    problem: str
-    label: str
-    instance: str
-    best: str
-
-
-@dataclass(frozen=True)
-class NumberRow:
-    """A contender's numbers, or a problem's."""
-
-    name: str
-    href: str
-    marker: Markup
-    submitted: str
-    cells: list[NumberCell | None]
-    verdict: str = ""
-    ranked: bool = True
-    """Whether it is ranked; one that was sent in and not repeated is not, and stands last."""
-
-
-@dataclass(frozen=True)
-class NumberTable:
-    """A table whose numbers open."""
-
-    id: str
-    caption: str
-    folder: str
-    columns: list[NumberColumn]
-    rows: list[NumberRow]
-    first: str = "method"
-    measures: list[tuple[str, str]] = field(default_factory=list)
-    problems: list[tuple[str, str]] = field(default_factory=list)
-    preferred: str = ""
-    sorted_by: int | None = None
-    """The column by which the rows are sorted, where it is a single one."""
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class PlainCell:
-    """A text, and a value to sort it by."""
-
-    text: str
-    value: str | None = None
-    strong: bool = False
 
 
 def contenders_table(
@@ -184,9 +127,15 @@ def problems_table(numbers: SuiteNumbers, link: ContenderLink, contender: str) -
     )
 
 
-def sheet_rows(sheet: Sheet) -> list[list[PlainCell]]:
-    """Return a report's table; a cell that is a number sorts as one."""
-    return [[PlainCell(cell.full, _sort_value(cell.text), cell.strong) for cell in row] for row in sheet.rows]
+def plain_rows(table: Table) -> list[list[PlainCell]]:
+    """Return a suite's table as text; a cell that is a number sorts as one."""
+    rows = []
+    for row, texts in zip((*table.rows, *table.references), lines_of(table), strict=True):
+        own = zip(row.cells, table.columns, texts[1:], strict=False)
+        cells = [PlainCell(text, _sort_value(value, column)) for value, column, text in own]
+        published = [PlainCell(text, _sort_text(text)) for text in texts[1 + len(cells) :]]
+        rows.append([PlainCell(row.label), *cells, *published])
+    return rows
 
 
 CLAIMED = "(claimed)"
@@ -194,29 +143,26 @@ CLAIMED = "(claimed)"
 
 
 def cost_rows(results: SuiteResults) -> list[list[PlainCell]]:
-    """Return effort and cost of every contender."""
+    """Return effort and cost of every contender, in the order of the suite."""
     claimed = {method for method, sent_in in results.submitted.items() if sent_in.claimed}
-    marked = {contender: f"{contender} {CLAIMED}" for contender, name in results.methods.items() if name in claimed}
-    units = {
-        "seconds_per_step": 1e3,
-        "method_seconds_per_step": 1e6,
-        "shared_seconds_per_step": 1e6,
-        "backward_passes": 1.0,
-        "peak_memory": 1e-6,
-    }
+    table = results.headline.only(COSTS)
+    rows = {row.label: row for row in table.rows}
     return [
         [
-            PlainCell(marked.get(row["contender"], row["contender"])),
-            *(PlainCell(str(row[name]), str(row[name])) for name in ("configurations", "runs", "failed")),
+            PlainCell(f"{name} {CLAIMED}" if results.methods[name] in claimed else name),
             *(
-                PlainCell(number(unit * row[name]), "" if math.isnan(row[name]) else repr(unit * row[name]))
-                for name, unit in units.items()
+                PlainCell(full_text(value, column), _sort_value(value, column))
+                for value, column in zip(rows[name].cells, table.columns, strict=True)
             ),
         ]
-        for row in results.scores.to_dict("records")
+        for name in results.order
     ]
 
 
+COSTS = (
+    "configurations", "runs", "failed", "seconds_per_step", "method_seconds_per_step", "shared_seconds_per_step",
+    "passes_per_step", "peak_memory",
+)  # fmt: skip
 COST_HEADER = (
     "method", "configurations", "runs", "failed", "ms/step", "own µs/step", "shared µs/step", "backward passes/step",
     "peak MB",
@@ -239,7 +185,7 @@ def _cell(numbers: SuiteNumbers, position: int, instance: str, contender: str) -
         return None
     measure = numbers.measures[position]
     mean, ends = spelled(entry, measure)
-    published = "" if entry.published is None else spelled_number(entry.published / measure.unit, measure.decimals)
+    published = "" if entry.published is None else number(entry.published / measure.unit, decimals=measure.decimals)
     file = numbers.files[instance, contender]
     return NumberCell(
         value="" if entry.failed else repr(entry.spread[0] / measure.unit),
@@ -277,7 +223,7 @@ def _notes(numbers: SuiteNumbers, positions: Sequence[int]) -> list[str]:
         kinds.setdefault(numbers.measures[position].how, []).append(numbers.measures[position].label)
     notes = [f"{', '.join(labels)}: {how}." for how, labels in kinds.items()]
     if any(entry.spread[1] is not None for entry in numbers.entries.values() if not entry.failed):
-        notes += [INTERVALS, MARKED.replace("Bold", "Shaded")]
+        notes += [INTERVALS, MARKED]
     else:
         notes.append(
             f"No best is marked: one seed says nothing about noise, and it takes {FEWEST_SEEDS} to tell methods apart."
@@ -287,12 +233,16 @@ def _notes(numbers: SuiteNumbers, positions: Sequence[int]) -> list[str]:
     return [*notes, *(f"Published: {text}" for text in (*sources, *remarks))]
 
 
-def _sort_value(text: str) -> str | None:
-    try:
-        value = float(text.partition(" ")[0])
-    except ValueError:
-        return "" if text in ("–", "failed") else None
-    return repr(value) if math.isfinite(value) else ""
+def _sort_value(value: Value, column: Column) -> str | None:
+    """Return what a cell sorts by: nothing where a number is missing, None where it is a text."""
+    if isinstance(value, (str, bool, Range)):
+        return None
+    found = number_of(value)
+    return "" if math.isnan(found) else repr(found if isinstance(value, int) else found / column.unit)
+
+
+def _sort_text(text: str) -> str:
+    return "" if text == MISSING else repr(float(text))
 
 
 def _column(numbers: SuiteNumbers, position: int) -> NumberColumn:

@@ -44,8 +44,8 @@ class Compare(Command):
             raise UserError(f"results={root}: there is no such folder; `mobench run` makes one")
         from mobench.core.registry import load_plugins
         from mobench.planning.suite import included, load_suite
+        from mobench.scoring.load import read_stored, stored_suites
         from mobench.scoring.pairs import compare_pair
-        from mobench.scoring.reading import read_stored, stored_suites
         from mobench.store.folder import Store
 
         load_plugins(self.plugins)
@@ -63,7 +63,7 @@ class Compare(Command):
         if self.format == "table":
             _print(pair)
         else:
-            from mobench.reporting.spreadsheet import csv_text
+            from mobench.reporting.csv import csv_text
 
             frame = pair.frame.assign(first=pair.first, second=pair.second)
             print(csv_text(frame) if self.format == "csv" else frame.to_json(orient="records", indent=2))
@@ -74,24 +74,13 @@ def _print(pair: Pair) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from mobench.reporting.sheet import Cell, Sheet, cells, number, number_cell
-    from mobench.reporting.terminal import print_sheet
+    from mobench.reporting.notes import verdict_on_pair
+    from mobench.reporting.terminal import print_table
+    from mobench.scoring.pairs import pair_tables
 
     console = Console(highlight=False)
-    for (suite, profile), part in pair.frame.groupby(["suite", "profile"], sort=False):
-        rows = []
-        for row in part.to_dict("records"):
-            arrow = "↑" if row["best"] == "max" else "↓"
-            rows.append(
-                (
-                    Cell(f"{row['instance']} ({row['metric']} {arrow})"),
-                    *cells([number(row["a"]), number(row["b"])]),
-                    number_cell(row["difference"], row["low"], row["high"]),
-                    *cells([f"{row['won']}–{row['lost']}–{row['tied']}", number(row["p"], 2)]),
-                )
-            )
-        header = ("contest", pair.first, pair.second, f"{pair.first} better by", "won–lost–tied", "p")
-        print_sheet(console, Sheet("pair", f"{suite}, profile {profile}", header, tuple(rows), None), intervals=True)
+    for table in pair_tables(pair):
+        print_table(console, table)
     console.print(
         Text(
             "Means over seeds; in brackets a 95 % bootstrap interval; p from an exact signed-rank test over seeds, "
@@ -99,4 +88,4 @@ def _print(pair: Pair) -> None:
             style="dim",
         )
     )
-    console.print(Text(pair.verdict))
+    console.print(Text(verdict_on_pair(pair)))

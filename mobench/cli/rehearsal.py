@@ -6,7 +6,6 @@ import io
 import math
 import time
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 from mobench.store.record import RunRecord
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from mobench.planning.plan import Plan
     from mobench.running.executors.base import Executor, Share
     from mobench.running.planned_work import PlannedWork, Request
+    from mobench.store.folder import Store
 
 
 def rehearse(work: PlannedWork, request: Request, executor: Executor, share: Share, *, quiet: bool) -> int:
@@ -80,18 +80,19 @@ def _findings(record: RunRecord | None) -> Iterator[str]:
         yield f"the device could not do everything: {', '.join(fallbacks)}"
 
 
-def _trouble_of_tables(store: object, plan: Plan) -> str:
+def _trouble_of_tables(store: Store, plan: Plan) -> str:
     """Make the suite's tables, for nobody to see; return what went wrong."""
     from rich.console import Console
 
     from mobench.reporting.terminal import print_results
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
+    from mobench.store.stored_runs import StoredRuns
 
     ids = [spec.id for spec in plan.specs]
     unseen: Console = Console(file=io.StringIO(), width=200)
     try:
-        read = partial(store.records, ids)  # type: ignore[attr-defined]
-        print_results(unseen, SuiteResults.read(plan.suite, read, planned=len(ids), differs="a rehearsal"))
+        found = SuiteResults.read(plan.suite, StoredRuns(store, ids), planned=len(ids), differs="a rehearsal")
+        print_results(unseen, found, everything=True)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is the finding
         return f"{type(error).__name__}: {error}"
     return ""

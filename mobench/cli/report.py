@@ -1,25 +1,31 @@
-"""`mobench report`: a suite's results as a page, with tables and plots as files."""
+"""`mobench report`: a suite's results as one page, with its tables and plots as files."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command
+from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command, names
 from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.settings import choice, text
-from mobench.errors import UserError
+from mobench.errors import UserError, unknown
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.reporting.pictures import Render
+    from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
 
 
+FORMATS = ("svg", "png")
+
+
 class Report(Command):
-    """Write a suite's results as a page with tables and plots.
+    """Write a suite's results as one page that opens in a browser, with its tables for a paper.
 
     Every experiment has a report of its own, in a folder that names what differs from the suite's profile.
-    A report is report.md, every table as .csv and .tex, every plot as .svg and .png with its data as .csv.
+    A report is report.html with pictures inside, tables.tex for booktabs, and tables.csv with all digits;
+    `plots=svg,png` writes all plots beside them, each with its numbers as .csv.
     """
 
     name = "report"
@@ -32,15 +38,20 @@ class Report(Command):
     selection: str = choice(
         "validation", ("validation", "test"), meaning="the data on which configurations are selected"
     )
+    plots: list[str] = names(meaning="write all plots as files of these formats", shown="svg,png")
     plugins: list[str] = PLUGINS
 
     def execute(self) -> int:
         from mobench.core.registry import load_plugins
         from mobench.planning.suite import included
-        from mobench.scoring.reading import read_stored, stored_suites
+        from mobench.reporting.pictures import at_once, beside
+        from mobench.scoring.load import read_stored, stored_suites
         from mobench.store.atomic import write_atomically
         from mobench.store.folder import Store
 
+        for kind in self.plots:
+            if kind not in FORMATS:
+                raise unknown("format of plots", kind, FORMATS)
         parts = {part: name for name in self.suite for part in included(name)}
         root = Path(self.results)
         if not root.is_dir():
@@ -62,14 +73,17 @@ class Report(Command):
                 print(f"{results.suite.name}, profile {results.profile}: no run finished, so there is no report")
                 found.remove(results)
         places = _folders(found, root, self.out)
-        reports = [(place, _files(results, root)) for place, results in zip(places, found, strict=True)]
+        many = self.plots or len(found) > 1  # several processes take a second or two to start
+        with beside(self.plugins) if many else nullcontext(at_once) as render:
+            made = [_files(results, root, self.plots, render) for results in found]
+        reports = list(zip(places, made, strict=True))
         for place, content in reports:
             try:
                 for name, text in content.items():
                     write_atomically(place / name, text, sync=False)
             except OSError as error:
                 raise UserError(f"out={place} cannot be written: {error}") from error
-            print(f"{place / 'report.md'}: {len(content)} files")
+            print(place / "report.html")
         return 0
 
 
@@ -99,7 +113,7 @@ def _stored_files(parts: dict[str, str], profile: str | None, store: Store) -> t
 
 def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Path]:
     """Return where each report goes; the folder says what differs, and whether test data selected configurations."""
-    from mobench.reporting.sheet import file_name
+    from mobench.reporting.format import file_name
 
     if out is not None and len(found) == 1:
         return [Path(out)]
@@ -112,7 +126,8 @@ def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Pat
     return folders
 
 
-def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
+def _files(results: SuiteResults, root: Path, formats: list[str], render: Render) -> dict[str, bytes]:
+    from mobench.reporting.html import INSIDE
     from mobench.reporting.plots import draw_plots
     from mobench.reporting.report import report_files
 
@@ -121,4 +136,5 @@ def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
         state = f"all {len(results.table)} stored runs failed" if len(results.table) else "no run is stored yet"
         hint = f"; `mobench results suite={suite.name} --failed` says why" if len(results.table) else ""
         raise UserError(f"results={root}: {suite.name}, profile {results.profile}: {state}{hint}")
-    return report_files(results, draw_plots(suite.plots, results))
+    plots = suite.plots if formats else suite.plots[:INSIDE]
+    return report_files(results, draw_plots(plots, results, render), formats)

@@ -16,20 +16,22 @@ from mobench.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.planning.suite import Suite
+    from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
 
 
 class Results(Command):
     """Print stored results.
 
-    Without `format`, `view` and `out` these are the tables of every suite, otherwise runs or scores.
+    Without `format`, `view` and `out` this is who is first in every suite, otherwise its tables, runs or scores.
     """
 
     name = "results"
     loads = "plugins"
     examples = """
   mobench results suite=escape
+  mobench results suite=escape view=all
   mobench results method=pcd,mgda
   mobench results format=csv view=scores out=scores.csv
 """
@@ -41,9 +43,9 @@ class Results(Command):
     format: str = choice("table", ("table", "csv", "parquet", "json"), meaning="how to write it")
     view: str | None = choice(
         None,
-        ("runs", "scores", "budget"),
-        meaning="runs: a row per run and experiment; scores: a row per problem and method; "
-        "budget: expected hypervolume after m configurations",
+        ("all", "runs", "scores", "budget"),
+        meaning="all: every table of a suite; runs: a row per run and experiment; "
+        "scores: a row per problem and method; budget: expected hypervolume after m configurations",
     )
     out: str | None = text(None, meaning="write to this file; parquet needs one", shown="FILE")
     plugins: list[str] = PLUGINS
@@ -65,7 +67,7 @@ class Results(Command):
         if self.format == "parquet" and self.out is None:
             raise UserError("format=parquet is a binary file; say where with out=FILE")
         from mobench.core.registry import load_plugins
-        from mobench.scoring.reading import memberships, read_stored, stored_suites
+        from mobench.scoring.load import memberships, read_stored, stored_suites
         from mobench.store.folder import Store
 
         load_plugins(self.plugins)
@@ -84,12 +86,12 @@ class Results(Command):
             for results in read_stored(store, suite, manifest, on_damage=_warn)
         ]
         check_methods(self.method, (name for results in found for name in results.methods.values()))
-        if view == "tables":
-            return _print_tables(found, self.method)
-        return self._scores(found)
+        if view == "tables" or (view == "all" and plain):
+            return _print_tables(found, self.method, view == "all", self.results)
+        return self._all(found) if view == "all" else self._scores(found)
 
     def _runs(self, store: Store, ids: set[str] | None, experiments: pd.DataFrame) -> int:
-        from mobench.scoring.unscored import runs_table
+        from mobench.scoring.runs import runs_table
 
         table = runs_table(store.columns(ids, "all", on_damage=_warn))
         if not len(table):
@@ -105,10 +107,22 @@ class Results(Command):
             named = short(named)
         return _write(named, self.format, self.out)
 
+    def _all(self, suites: Iterable[SuiteResults]) -> int:
+        import pandas as pd
+
+        parts = []
+        for found in suites:
+            hidden = {name for name, method in found.methods.items() if self.method and method not in self.method}
+            named = {"suite": found.suite.name, "profile": found.suite.profile, "experiment": found.differs}
+            for table in found.tables if len(found.table) else ():
+                lines = table.frame()
+                parts.append(lines[~lines["row"].isin(hidden)].astype(object).assign(**named))
+        return _write(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(), self.format, self.out)
+
     def _scores(self, suites: Iterable[SuiteResults]) -> int:
         import pandas as pd
 
-        from mobench.scoring.scores import budget_curves, instance_scores
+        from mobench.scoring.budget import budget_curves, instance_scores
 
         scored = instance_scores if self.view == "scores" else budget_curves
         parts = []
@@ -125,14 +139,21 @@ def _warn(damage: UserError) -> None:
     print(f"warning: {damage}", file=sys.stderr)
 
 
-def _print_tables(suites: Iterable[SuiteResults], methods: Collection[str]) -> int:
+def command_for_all(suite: Suite, root: str) -> str:
+    """Return the command that prints every table of a suite."""
+    where = "" if root == Results.settings["results"].default else f" results={root}"
+    return f"mobench results suite={suite.file or suite.name}{where} view=all"
+
+
+def _print_tables(suites: Iterable[SuiteResults], methods: Collection[str], everything: bool, root: str) -> int:
     from rich.console import Console
 
     from mobench.reporting.terminal import print_results
 
     console = Console(highlight=False)
     for results in suites:
-        print_results(console, results, methods)
+        more = command_for_all(results.suite, root)
+        print_results(console, results, methods, everything=everything, more=more)
     return 0
 
 
@@ -168,7 +189,7 @@ def _write(table: pd.DataFrame, format_: str, out: str | None) -> int:
 def _put(table: pd.DataFrame, format_: str, out: Path | None) -> None:
     import orjson
 
-    from mobench.reporting.spreadsheet import write_csv
+    from mobench.reporting.csv import write_csv
 
     if format_ == "parquet":
         table.to_parquet(out, index=False)

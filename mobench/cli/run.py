@@ -282,10 +282,12 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, lo
 
 def print_tables(note: Note, console: Console, request: Request, plans: Sequence[Plan]) -> tuple[int, int]:
     """Print what suites report of their results, and return how many runs failed, and how many of these diverged."""
+    from mobench.cli.results import command_for_all
     from mobench.reporting.terminal import print_results
     from mobench.running.planned_work import load_noting
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
+    from mobench.store.stored_runs import StoredRuns
 
     try:
         load_noting(note, request.plugins)  # what they declare stands in the tables
@@ -295,9 +297,9 @@ def print_tables(note: Note, console: Console, request: Request, plans: Sequence
     store, failed, diverged = Store(request.root), 0, 0
     for plan in plans:
         ids = [spec.id for spec in plan.specs]
-        read = partial(store.records, ids, on_damage=partial(_warn, console))
-        results = SuiteResults.read(plan.suite, read, planned=len(ids), differs=plan.differs)
-        print_results(console, results)
+        runs = StoredRuns(store, ids, partial(_warn, console), f"{plan.suite.name}.{plan.suite.profile}")
+        results = SuiteResults.read(plan.suite, runs, planned=len(ids), differs=plan.differs)
+        print_results(console, results, more=command_for_all(plan.suite, str(request.root)))
         failed, diverged = failed + results.failed, diverged + results.diverged
     return failed, diverged
 

@@ -59,8 +59,8 @@ class Show(Command):
         if _may_be_id(self.run):
             return False
         from mobench.cli.method_runs import runs_of
-        from mobench.scoring.reading import memberships, stored_suites
-        from mobench.scoring.unscored import runs_table
+        from mobench.scoring.load import memberships, stored_suites
+        from mobench.scoring.runs import runs_table
 
         table = runs_table(store.columns(None, "all"))
         if not len(table):
@@ -113,7 +113,7 @@ def _print_record(console: Console, record: RunRecord) -> None:
     from rich.text import Text
 
     from mobench.core.plain_text import plain, readable
-    from mobench.reporting.sheet import number
+    from mobench.reporting.format import number
 
     spec, outcome = record.spec, record.outcome
     costs = {**outcome.timings, "backward_passes": outcome.backward_passes}

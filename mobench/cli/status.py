@@ -50,7 +50,7 @@ class Status(Command):
     def _json(self, root: Path) -> int:
         import orjson
 
-        from mobench.reporting.status_text import status_json
+        from mobench.reporting.status import status_json
         from mobench.running.folder_status import folder_status
 
         while True:
@@ -67,7 +67,7 @@ class Status(Command):
         from rich.console import Group
         from rich.live import Live
 
-        from mobench.reporting.status_text import status_lines
+        from mobench.reporting.status import status_lines
         from mobench.running.folder_status import folder_status
 
         with Live(console=console, auto_refresh=False) as live:
@@ -81,7 +81,7 @@ class Status(Command):
 
 
 def _print(console: Console, root: Path) -> int:
-    from mobench.reporting.status_text import status_lines
+    from mobench.reporting.status import status_lines
     from mobench.running.folder_status import folder_status
 
     for line in status_lines(folder_status(root), root, console.width):

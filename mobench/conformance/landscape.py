@@ -11,7 +11,7 @@ from mobench.core.method import Matrix, Vector
 from mobench.core.problem import Problem
 from mobench.core.streams import Streams
 from mobench.gradients.losses import values_of
-from mobench.scoring.metric_catalog import MetricCatalog
+from mobench.scoring.catalog import MetricCatalog
 from mobench.training.make_workload import make_workload
 
 ITERATIONS = (0, 1, 2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mobench.reporting.sheet import Cell, Sheet
+from mobench.reporting.format import headings, lines_of
+from mobench.reporting.notes import sentences
+from mobench.scoring.tables import Table
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -33,29 +35,25 @@ def escape_latex(text: str) -> str:
     return "".join(_SPECIAL.get(character, _SYMBOLS.get(character, character)) for character in " ".join(text.split()))
 
 
-def latex_table(sheet: Sheet) -> str:
+def latex_table(table: Table) -> str:
     """Return a `table` environment with caption, label and notes; the preamble needs `booktabs`."""
-    caption = escape_latex(". ".join(part.rstrip(".") for part in (sheet.title, *sheet.notes)) + ".")
+    caption = escape_latex(". ".join(part.rstrip(".") for part in (table.title, *sentences(table))) + ".")
+    first, *header = headings(table)
     lines = [
         r"\begin{table}",
         r"  \centering\small",
         f"  \\caption{{{caption}}}",
-        f"  \\label{{tab:{sheet.name}}}",
-        f"  \\begin{{tabular}}{{l{'r' * (len(sheet.header) - 1)}}}",
+        f"  \\label{{tab:{table.name}}}",
+        f"  \\begin{{tabular}}{{l{'r' * len(header)}}}",
         r"    \toprule",
-        _line([escape_latex(text) for text in sheet.header]),
+        _line([escape_latex(text) for text in (first, *header)]),
         r"    \midrule",
-        *(_line([_cell(cell) for cell in row]) for row in sheet.rows),
+        *(_line([escape_latex(text) for text in texts]) for texts in lines_of(table)),
         r"    \bottomrule",
         r"  \end{tabular}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _cell(cell: Cell) -> str:
-    text = escape_latex(cell.full)
-    return f"\\textbf{{{text}}}" if cell.strong else text
 
 
 def _line(texts: list[str]) -> str:

@@ -1,44 +1,45 @@
-"""Sheets and plans on the terminal."""
+"""Tables and plans on the terminal."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 from mobench.core.plain_text import plain
-from mobench.reporting.sheet import Cell, Sheet
-from mobench.reporting.sheets import (
-    claims_sheet,
-    hypervolume_sheets,
-    methods_sheet,
-    pivot_sheets,
-    published_sheet,
-    selected_sheets,
-    selection_policy,
-)
-from mobench.scoring.suite_results import SuiteResults
-from mobench.scoring.unscored import unscored_lines
+from mobench.reporting.format import headings, lines_of
+from mobench.reporting.notes import sentences, state, verdict, verdict_on_claims
+from mobench.scoring.headline import AIM, DIFFERENCE
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.runs import unscored_lines
+from mobench.scoring.suite_tables import pivot_tables
+from mobench.scoring.tables import Column, Table
 
 if TYPE_CHECKING:
     from mobench.core.spec import RunSpec
     from mobench.planning.plan import Plan
 
-SHORT = ("runs", "progress ↑", "passes/step", "peak MB")
-"""Columns that a terminal leaves to the report."""
-LEGEND = (
-    "Best first; ↑ higher is better, ↓ lower. conf: configurations tried; HV: hypervolume, 0 to 1; of a step's time, "
-    "own: inside the method, shared: its share of what runs in lockstep do together"
-)
+SHORT = (AIM, DIFFERENCE, "seconds_per_step")
+"""The columns of the headline that fit a terminal; cost is left out where names are long."""
+PLACE = Column("place", "place")
+BRACKETS = ("intervals", "differences")
+"""The notes on intervals."""
+GAP = 2
+"""Blanks between columns."""
+NARROWEST = 24
+"""Letters that a long label may be folded to."""
 
 
-def print_results(console: Console, results: SuiteResults, methods: Collection[str] = ()) -> None:
-    """Print what a suite reports about its results; the report on disk has all tables, with intervals.
+def print_results(
+    console: Console, results: SuiteResults, methods: Collection[str] = (), *, everything: bool = False, more: str = ""
+) -> None:
+    """Print a suite's headline, or every table; `more` is the command that prints them.
 
     With `methods` only their rows are printed, each with its place among all.
     """
@@ -47,56 +48,120 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
     if not len(results.table):
         console.print(f"{results.suite.name}: no results yet")
         return
-    hidden = {
-        word for name, method in results.methods.items() if methods and method not in methods for word in (name, method)
-    }
     print_heading(console, results.suite.title, results.suite.name, results.profile)
-    failed = f", {results.failed} of them failed" if results.failed else ""
-    failed += f" ({results.diverged} diverged)" if results.diverged else ""
-    console.print(f"{len(results.table)} of {results.planned} planned runs are stored{failed}")
+    console.print(state(results))
     for line in unscored_lines(results.table):
         console.print(Text(line))
     if not len(results.done):
         console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")
         return
-    overall = _best_first(_narrowed(methods_sheet(results)))
-    print_sheet(console, _rows_of(_with_places(overall) if methods else overall, hidden), intervals=True)
-    console.print(Text(LEGEND, style="dim"))
-    if any(len(named) > 1 for named in results.all_volumes.values()):
-        for sheet in hypervolume_sheets(results):
-            print_sheet(console, _rows_of(_arrow_once(_best_first(sheet)), hidden))
-    chosen = [
-        sheet for sheet in selected_sheets(results) if sheet.name.startswith("selected-") or _has_published(sheet)
-    ]
-    for sheet in chosen:
-        print_sheet(console, _rows_of(_best_first(sheet), hidden))
-    for sentence in selection_policy(results) if chosen else ():
-        console.print(Text(sentence, style="dim"))
-    if any(cell.strong for sheet in chosen for row in sheet.rows for cell in row):
-        console.print(Text("* the best, and all that the seeds cannot tell from it", style="dim"))
-    for sheet in pivot_sheets(results):
-        print_sheet(console, _rows_of(_best_first(sheet), hidden))
-    if methods:
+    if everything:
+        for table in results.tables:
+            _print_rows_of(console, table, methods, notes=True)
         return
-    if results.published:
-        print_sheet(console, published_sheet(results.published), notes=True)
-    if results.claims:
-        print_sheet(console, claims_sheet(results.claims), notes=True)
+    _print_headline(console, results, methods)
+    if results.claims and not methods:
+        console.print(Text(verdict_on_claims(results.claims)))
+    if more:
+        console.print(Text(f"more: {more}", style="dim"), soft_wrap=True)
 
 
-def print_sheet(console: Console, sheet: Sheet, *, intervals: bool = False, notes: bool = False) -> None:
-    """Print one table; texts come partly from plugins and suites, and are never read as markup."""
-    table = _table(sheet.title, *sheet.header)
-    for column in table.columns[1:] if intervals else ():
-        column.no_wrap = True  # a long name is folded rather than a number
-    starred = any(cell.strong for row in sheet.rows for cell in row)
-    for row in sheet.rows:
-        texts = [cell.full if intervals else cell.text for cell in row]
-        marks = [("*" if cell.strong else " ") if starred and place else "" for place, cell in enumerate(row)]
-        table.add_row(*(Text(plain(text) + mark) for text, mark in zip(texts, marks, strict=True)))
-    console.print(table)
-    for note in sheet.notes if notes else ():
-        console.print(Text(plain(note), style="dim"))
+def _print_headline(console: Console, results: SuiteResults, methods: Collection[str]) -> None:
+    """Print who is first, or the suite's own tables where nothing ranks."""
+    table = results.headline
+    if AIM not in (column.key for column in table.columns):
+        for pivot in pivot_tables(results):
+            _print_rows_of(console, pivot, methods)
+        return
+    short = table.only(SHORT)
+    if len(_parts(_texts(short), False, console.width)) > 1:
+        short = short.only(SHORT[:-1])
+    _print_rows_of(console, replace(short, title=""), methods, rule=not methods)
+    if not methods:
+        console.print(Text(verdict(table)))
+    for sentence in sentences(replace(short, columns=())) if table.leaders else ():
+        console.print(Text(sentence, style="dim"))
+
+
+def _print_rows_of(
+    console: Console, table: Table, methods: Collection[str], *, notes: bool = False, rule: bool = False
+) -> None:
+    """Print a table, or the rows of some methods, each with its place; what is about no contender stands for all."""
+    if methods:
+        count = len(table.rows)
+        placed = [replace(row, cells=(f"{at} of {count}", *row.cells)) for at, row in enumerate(table.rows, 1)]
+        kept = tuple(row for row in placed if row.contender and row.contender.method in methods)
+        if not kept:
+            return
+        table = replace(table, columns=(PLACE, *table.columns), rows=kept, references=())
+    print_table(console, table, notes=notes, rule=rule)
+
+
+def print_table(console: Console, table: Table, *, notes: bool = False, rule: bool = False) -> None:
+    """Print one table within the width of the terminal; with `rule`, a line stands under its leaders.
+
+    Texts come partly from plugins and suites, and are never read as markup. What is too wide is printed in parts.
+    """
+    console.print()
+    title = plain(table.title)
+    same = {column.direction for column in table.columns}
+    arrow = len(table.columns) > 1 and len(same) == 1 and None not in same
+    if title:
+        console.print(Text(f"{title} {'↑' if 'max' in same else '↓'}" if arrow else title, style="bold"))
+    if arrow and title:
+        table = replace(table, columns=tuple(replace(column, direction=None) for column in table.columns))
+    last = max((at for at, row in enumerate(table.rows) if row.label in table.leaders), default=-1)
+    folded = 3 * max((cell_len(row.title) for row in table.rows), default=0) > 2 * console.width
+    texts = _texts(table)
+    if notes and len(_parts(texts, folded, console.width)) > 1:  # the documents have all intervals
+        texts = _texts(table, intervals=False)
+        table = replace(table, notes=tuple(note for note in table.notes if note.kind not in BRACKETS))
+    for at_part, places in enumerate(_parts(texts, folded, console.width)):
+        if at_part:
+            console.print()
+        head, *lines = _laid_out([[line[place] for place in places] for line in texts], folded, console.width)
+        console.print(Text(head, style="dim"), soft_wrap=True)
+        for at, line in enumerate(lines):
+            console.print(Text(line), soft_wrap=True)
+            if rule and at == last and at < len(lines) - 1:
+                console.print(Text("─" * max(map(cell_len, [head, *lines])), style="dim"), soft_wrap=True)
+    for sentence in sentences(table) if notes else ():
+        console.print(Text(plain(sentence), style="dim"))
+
+
+def _texts(table: Table, intervals: bool = True) -> list[list[str]]:
+    """Return the head and all rows of a table as texts, those of others without control characters."""
+    return [[plain(text) for text in texts] for texts in (headings(table), *lines_of(table, intervals))]
+
+
+def _widths(texts: Sequence[Sequence[str]], folded: bool, width: int) -> list[int]:
+    """Return the letters of each column; a label that is folded has what the others leave."""
+    labels, *others = (max(map(cell_len, column)) for column in zip(*texts, strict=True))
+    if folded:
+        labels = min(labels, max(width - sum(others) - GAP * len(others), NARROWEST))
+    return [labels, *others]
+
+
+def _parts(texts: Sequence[Sequence[str]], folded: bool, width: int) -> list[list[int]]:
+    """Return which columns stand together, as many as fit each time, the labels before each."""
+    labels, *others = _widths(texts, folded, width)
+    parts, used = [[0]], labels
+    for place, needed in enumerate(others, 1):
+        if len(parts[-1]) > 1 and used + GAP + needed > width:
+            parts.append([0])
+            used = labels
+        parts[-1].append(place)
+        used += GAP + needed
+    return parts
+
+
+def _laid_out(texts: Sequence[Sequence[str]], folded: bool, width: int) -> Iterator[str]:
+    """Yield the head and every row, numbers to the right; a label that is folded makes further lines."""
+    widths = _widths(texts, folded, width)
+    for label, *cells in texts:
+        first, *further = textwrap.wrap(label, widths[0]) or [""] if folded else [label]
+        numbers = (" " * (room - cell_len(text)) + text for text, room in zip(cells, widths[1:], strict=True))
+        yield "\n".join([(" " * GAP).join([first + " " * (widths[0] - cell_len(first)), *numbers]).rstrip(), *further])
 
 
 def print_heading(console: Console, title: str, suite: str, profile: str) -> None:
@@ -110,7 +175,7 @@ def print_plan(console: Console, plan: Plan, pending: int, duration: str) -> Non
     differs = f" with {plan.differs}" if plan.differs else ""
     print_heading(console, plan.suite.title, plan.suite.name, plan.suite.profile + differs)
     console.print(f"{len(plan.specs)} runs, {pending} to do, about {duration}")
-    table = _table("", "problem", "method", "configs", "seeds", "runs")
+    table = _grid("", "problem", "method", "configs", "seeds", "runs")
     counts: dict[tuple[str, str], list[RunSpec]] = {}
     for spec in plan.specs:
         counts.setdefault((spec.problem, spec.method.partition("@")[0]), []).append(spec)
@@ -120,61 +185,8 @@ def print_plan(console: Console, plan: Plan, pending: int, duration: str) -> Non
     console.print(table)
 
 
-def _best_first(sheet: Sheet) -> Sheet:
-    """Sort rows where the sheet says which way is better: by the first column that does, or by the mean of all.
-
-    The numbers behind the cells count, not their rounded texts. What has no number there comes last, and equals keep
-    their order.
-    """
-    directed = [place for place, head in enumerate(sheet.header) if head.endswith(("↑", "↓"))]
-    whole = sheet.title.endswith(("↑", "↓"))
-    if not directed and not whole:
-        return sheet
-    places = range(1, len(sheet.header)) if whole else directed[:1]
-    sign = -1.0 if (sheet.title if whole else sheet.header[places[0]]).endswith("↑") else 1.0
-
-    def key(row: tuple[Cell, ...]) -> tuple[bool, float]:
-        numbers = [row[place].value for place in places if not math.isnan(row[place].value)]
-        return not numbers, sign * sum(numbers) / len(numbers) if numbers else 0.0
-
-    ranked = len(sheet.rows) - sheet.below
-    return replace(sheet, rows=(*sorted(sheet.rows[:ranked], key=key), *sheet.rows[ranked:]))
-
-
-def _has_published(sheet: Sheet) -> bool:
-    """Say whether published numbers stand in the table; those without are left to the report."""
-    return sheet.data is not None and bool(sheet.data["published"].notna().any())
-
-
-def _arrow_once(sheet: Sheet) -> Sheet:
-    """Say in the title that more is better where every column says so, which leaves the columns more room."""
-    columns = [head.removesuffix(" ↑") for head in sheet.header[1:]]
-    return replace(sheet, title=f"{sheet.title} ↑", header=(sheet.header[0], *columns))
-
-
-def _with_places(sheet: Sheet) -> Sheet:
-    """Add to sorted rows which place each has."""
-    rows = tuple(
-        (row[0], Cell(f"{place} of {len(sheet.rows)}"), *row[1:]) for place, row in enumerate(sheet.rows, start=1)
-    )
-    return replace(sheet, header=(sheet.header[0], "place", *sheet.header[1:]), rows=rows)
-
-
-def _rows_of(sheet: Sheet, hidden: Collection[str]) -> Sheet:
-    """Leave out the rows of contenders that are not asked for, with and without their settings; all others stay."""
-    rows = (row for row in sheet.rows if not {row[0].text, row[0].text.partition("(")[0]} & set(hidden))
-    return replace(sheet, rows=tuple(rows))
-
-
-def _narrowed(sheet: Sheet) -> Sheet:
-    """Leave out the columns of `SHORT`."""
-    kept = [place for place, head in enumerate(sheet.header) if head not in SHORT]
-    rows = tuple(tuple(row[place] for place in kept) for row in sheet.rows)
-    return Sheet(sheet.name, sheet.title, tuple(sheet.header[place] for place in kept), rows, sheet.data, sheet.notes)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(
+def _grid(title: str, *columns: str) -> Grid:
+    table = Grid(
         title=Text(plain(title), style="bold") if title else None,
         title_justify="left",
         box=None,

@@ -16,7 +16,7 @@ contest yet. Results that were sent in and are not repeated enter nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,11 +24,13 @@ import numpy as np
 import pandas as pd
 
 from mobench.core.metric import Direction
-from mobench.scoring.hypervolumes import BySeed
-from mobench.scoring.selection import Criterion, Sweeps, selection_columns
+from mobench.scoring.indicators.intervals import interval
+from mobench.scoring.select import Criterion, Indicator, Sweeps, selection_columns
+from mobench.scoring.tables import Column
+from mobench.scoring.volumes import BySeed
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
 
 DIGITS = 10
 """Values are rounded to so many significant digits: what differs beyond them is rounding, not a rank."""
@@ -66,10 +68,11 @@ def contests(results: SuiteResults) -> list[Contest]:
     for instance, members in table.groupby("instance", sort=False) if len(table) else ():
         entered = members.groupby("seed")["contender"].nunique()
         seeds = sorted(int(seed) for seed in entered.index[2 * entered >= len(names)])
-        headline = _headline(results, str(instance), members) if seeds else None
-        if headline is None:
+        volume = str(instance) in results.volumes
+        aim = next((aim for aim in aims_of(results) if _is_there(aim, volume, members)), None) if seeds else None
+        if aim is None or aim.column.direction is None:
             continue
-        metric, best, criterion = headline
+        metric, best, criterion = aim.column.metric, aim.column.direction, aim.criterion
         read = members.loc[members["seed"].isin(seeds), selection_columns(members, criterion, "instance", "contender")]
         groups = {str(name): part for name, part in read.groupby("contender")}
         values: dict[str, Mapping[int, float]]
@@ -96,22 +99,51 @@ def contests(results: SuiteResults) -> list[Contest]:
     return found
 
 
-def _headline(
-    results: SuiteResults, instance: str, members: pd.DataFrame
-) -> tuple[str, Direction, Criterion | None] | None:
-    """Return the metric that ranks an instance, its direction and how a configuration is chosen for it."""
-    if instance in results.volumes:
-        return "hypervolume", "max", None
-    metric = results.suite.metrics[0] if results.suite.metrics else None
-    if results.selected_rows:
-        criterion = results.selected_rows[0].criterion
-    elif metric is not None and (best := results.metrics[metric].better) is not None:
-        criterion = Criterion(metric, metric, best, best)
-    else:
-        return None
-    if not {criterion.value, criterion.select} <= set(members.columns):
-        return None
-    return criterion.value, criterion.best, criterion
+def aim_frame(results: SuiteResults) -> pd.DataFrame:
+    """Return mean and interval of what contenders are ranked on: one row per problem instance and contender.
+
+    Columns: `instance_label`, `contender`, `metric`, `label` of the axis, `better`, `mean`, `low`, `high`. A seed
+    without a finished run counts 0 in a hypervolume, as in tables; of another metric the finished seeds count.
+    """
+    rows = []
+    for contest in results.contests:
+        if contest.metric == "hypervolume":
+            label = next(iter(results.problems[contest.instance].hypervolumes())).label
+            values = {name: list(by_seed.values()) for name, by_seed in results.volumes[contest.instance].items()}
+        else:
+            label = results.metrics[contest.metric].axis
+            values = {str(name): list(column.dropna()) for name, column in contest.values.items()}
+        for name in filter(values.__contains__, results.order):
+            found = interval(values[name]) if values[name] else None
+            numbers = {key: getattr(found, key, None) for key in ("mean", "low", "high")}
+            place = {"instance_label": contest.label, "contender": name, "metric": contest.metric, "label": label}
+            rows.append({**place, "better": contest.best, **numbers})
+    frame = pd.DataFrame(rows)
+    return frame.astype({"mean": float, "low": float, "high": float}) if len(frame) else frame
+
+
+HYPERVOLUME = Indicator(Column("hypervolume", "hypervolume", "hypervolume", "max", decimals=3))
+
+
+def aims_of(results: SuiteResults) -> Iterator[Indicator]:
+    """Yield what a suite may rank by; of these an instance is ranked by the first that it has."""
+    yield HYPERVOLUME
+    metric = results.metrics[results.suite.metrics[0]] if results.suite.metrics else None
+    if results.indicators:
+        yield results.indicators[0]
+    elif metric is not None and metric.better is not None:
+        criterion = Criterion(metric.name, metric.name, metric.better, metric.better)
+        yield Indicator(Column(metric.name, metric.heading, metric.name, metric.better), criterion)
+
+
+def aim_of(results: SuiteResults) -> Indicator | None:
+    """Return what a suite is ranked by: the first of `aims_of` that one of its instances has."""
+    return next((aim for aim in aims_of(results) if _is_there(aim, bool(results.volumes), results.table)), None)
+
+
+def _is_there(aim: Indicator, has_volume: bool, runs: pd.DataFrame) -> bool:
+    criterion = aim.criterion
+    return has_volume if criterion is None else {criterion.value, criterion.select} <= set(runs.columns)
 
 
 def _reached(volumes: BySeed, runs: pd.DataFrame) -> BySeed:

@@ -11,9 +11,8 @@ import pandas as pd
 
 from mobench.errors import UserError, unknown
 from mobench.scoring.contests import Contest
-from mobench.scoring.indicators.intervals import interval
-from mobench.scoring.indicators.ranks import LEVEL
-from mobench.scoring.indicators.signed_rank import holm, signed_rank_p_value, smallest_p_value
+from mobench.scoring.indicators.signed_rank import holm, signed_rank_p_value
+from mobench.scoring.tables import Column, Estimate, Row, Table
 
 COLUMNS = (
     "suite", "profile", "instance", "metric", "best", "a", "b", "difference", "low", "high", "n", "won", "lost", "tied",
@@ -30,24 +29,10 @@ class Pair:
     second: str
     frame: pd.DataFrame
     """A row per contest with `COLUMNS`."""
+    differences: tuple[Estimate, ...]
+    """How much better the first is in each of them."""
     p: float | None
     """Of the exact signed-rank test over contests of (share of seeds won − share lost); None where all are ties."""
-
-    @property
-    def verdict(self) -> str:
-        """What the data tells, in a sentence or two."""
-        first, second, count = self.first, self.second, len(self.frame)
-        ahead = int((self.frame["won"] > self.frame["lost"]).sum())
-        behind = int((self.frame["won"] < self.frame["lost"]).sum())
-        counted = f"{first} is ahead in {ahead} and {second} in {behind} of {_counted(count)}"
-        if self.p is None:
-            return f"{counted}: they are equal everywhere."
-        told = f"exact signed-rank test over contests, p = {self.p:.3g}"
-        if self.p < LEVEL:
-            return f"{counted} ({told}): {first if ahead > behind else second} is better."
-        least = smallest_p_value(ahead + behind)
-        few = f" With {_counted(ahead + behind)}, p is never below {least:.2g}." if least >= LEVEL else ""
-        return f"{counted} ({told}): this does not tell them apart.{few}"
 
 
 def compare_pair(contests: Sequence[Contest], first: str, second: str) -> Pair:
@@ -58,7 +43,7 @@ def compare_pair(contests: Sequence[Contest], first: str, second: str) -> Pair:
             raise unknown("contender in these results", name, names)
     if first == second:
         raise UserError(f"'{first}' is compared with itself; name two contenders")
-    rows, p_values, shares = [], [], []
+    rows, p_values, shares, differences = [], [], [], []
     for contest in contests:
         if not {first, second} <= {*contest.values} or not (contest.tried[first] and contest.tried[second]):
             continue
@@ -66,7 +51,10 @@ def compare_pair(contests: Sequence[Contest], first: str, second: str) -> Pair:
         signs = _signs(a, b, contest.best)
         both = ~(np.isnan(a) | np.isnan(b))
         gains = (a - b if contest.best == "max" else b - a)[both]
-        spread = interval(gains.tolist()) if gains.size else None
+        seeds = contest.values.index[both]
+        difference = Estimate(dict(zip(seeds.tolist(), gains.tolist(), strict=True)))
+        differences.append(difference)
+        spread = difference.interval
         p_values.append(signed_rank_p_value(gains if both.all() else signs) or 1.0)
         shares.append(float(signs.mean()))
         rows.append(
@@ -90,11 +78,29 @@ def compare_pair(contests: Sequence[Contest], first: str, second: str) -> Pair:
     if not rows:
         raise UserError(f"'{first}' and '{second}' have no contest in common in these results")
     frame = pd.DataFrame(rows).assign(p=holm(p_values))
-    return Pair(first, second, frame[list(COLUMNS)], signed_rank_p_value(shares))
+    return Pair(first, second, frame[list(COLUMNS)], tuple(differences), signed_rank_p_value(shares))
 
 
-def _counted(contests: int) -> str:
-    return f"{contests} contest{'' if contests == 1 else 's'}"
+def pair_tables(pair: Pair) -> list[Table]:
+    """Return the contests of a pair, a table for each suite and profile."""
+    columns = (
+        Column("a", pair.first), Column("b", pair.second), Column("difference", f"{pair.first} better by"),
+        Column("counts", "won–lost–tied"), Column("p", "p"),
+    )  # fmt: skip
+    tables = []
+    for (suite, profile), part in pair.frame.groupby(["suite", "profile"], sort=False):
+        rows = [
+            Row(
+                f"{row['instance']} ({row['metric']} {'↑' if row['best'] == 'max' else '↓'})",
+                (
+                    row["a"], row["b"], pair.differences[at],
+                    f"{row['won']}–{row['lost']}–{row['tied']}", row["p"],
+                ),
+            )
+            for at, row in zip(part.index, part.to_dict("records"), strict=True)
+        ]  # fmt: skip
+        tables.append(Table("pair", f"{suite}, profile {profile}", columns, tuple(rows), ranked_by=(), first="contest"))
+    return tables
 
 
 def _signs(a: np.ndarray, b: np.ndarray, best: str) -> np.ndarray:

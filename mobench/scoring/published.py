@@ -14,7 +14,7 @@ from mobench.planning.suite_parts import PublishedEntry
 from mobench.scoring.query import aggregate
 
 if TYPE_CHECKING:
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
 
 VOLUME = "hypervolume/"
 """What stands before a hypervolume's name where a published quantity asks for it."""
@@ -68,13 +68,14 @@ def _comparison(row: PublishedEntry, results: SuiteResults) -> Comparison:
 
 def _times_the_best_other(results: SuiteResults, form: str, rows: pd.DataFrame) -> list[float]:
     """Return, for each problem instance, how many times the best other contender's hypervolume these runs' one has."""
-    frame = results.hypervolumes if len(results.table) else pd.DataFrame()
+    asked = set(rows["contender"].unique()) if len(rows) else set()
     found = []
-    for _, part in frame[frame["form"] == form].groupby("instance", sort=False) if len(frame) and len(rows) else ():
-        own = part["contender"].isin(rows["contender"].unique())
-        ours, others = part.loc[own, "mean"].max(), part.loc[~own, "mean"].max()
-        if ours == ours and others > 0.0:
-            found.append(float(ours / others))
+    for estimates in results.volume_estimates(form).values() if asked else ():
+        means = {name: estimate.mean for name, estimate in estimates.items()}
+        ours = [mean for name, mean in means.items() if name in asked]
+        best_other = max((mean for name, mean in means.items() if name not in asked), default=0.0)
+        if ours and best_other > 0.0:
+            found.append(max(ours) / best_other)
     return found
 
 

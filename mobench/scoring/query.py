@@ -15,7 +15,7 @@ from mobench.core.settings import Configurable
 from mobench.errors import unknown
 from mobench.planning.suite import Suite
 from mobench.planning.suite_parts import TableEntry
-from mobench.scoring.contenders import spelled
+from mobench.scoring.contender import spelled
 
 AGGREGATES: dict[str, Callable[[Any], float]] = {
     "mean": lambda values: float(values.mean()),
@@ -98,12 +98,12 @@ def _equal(value: Any, wanted: Any) -> bool:
     return bool(value == wanted)
 
 
-def suite_tables(suite: Suite, query: Query) -> list[tuple[str, pd.DataFrame]]:
-    """Return title and pivoted numbers of every table of the suite that these runs can fill."""
+def pivots(suite: Suite, query: Query) -> list[tuple[TableEntry, pd.DataFrame]]:
+    """Return every table of the suite that these runs can fill, with its pivoted numbers."""
     columns = set(query.table.columns)
     fitting = [entry for entry in suite.tables if {entry.value, entry.rows, entry.columns} <= columns]
-    pivoted = [(entry.title, _pivot(entry, query)) for entry in fitting]
-    return [(title, numbers) for title, numbers in pivoted if len(numbers)]
+    pivoted = [(entry, _pivot(entry, query)) for entry in fitting]
+    return [(entry, numbers) for entry, numbers in pivoted if len(numbers)]
 
 
 def _lists_as_text(values: pd.Series[Any]) -> pd.Series[Any]:

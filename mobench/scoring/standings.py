@@ -1,4 +1,4 @@
-"""Standings: contenders ranked over contests, with intervals, wins and tests.
+"""Standings: contenders ranked over contests, with intervals and tests.
 
 At every seed of every contest the contenders are ranked by value. A rank in a contest is
 the mean over its seeds, a rank in a suite the mean over its contests, the mean rank the mean over suites: every
@@ -22,12 +22,10 @@ import pandas as pd
 
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import critical_difference, friedman_p_value, ranks_of
-from mobench.scoring.ranked_contenders import RankedContenders, ranked_contenders
-from mobench.scoring.selection import holds_zero
 
 Array = npt.NDArray[np.float64]
 COLUMNS = (
-    "contender", "ranked", "mean_rank", "low", "high", "wins", "losses", "ties", "contests", "failed_contests",
+    "contender", "ranked", "mean_rank", "low", "high", "contests", "failed_contests",
 )  # fmt: skip
 RESAMPLES = 4_000
 """How many bootstrap samples an interval of a mean rank is made of."""
@@ -77,42 +75,13 @@ def standings(contests: Sequence[Contest]) -> Standings:
     )
 
 
-def outcomes(contest: Contest) -> npt.NDArray[np.int_]:
-    """Return for all pairs of contenders, first (rows) × second: 1 if the first wins, −1 if the second does, else 0.
-
-    Values are paired by seed and compared by the 95 % t-interval that also marks ties in tables. One seed
-    tells nothing. A method that failed at every seed loses to one that failed at none. A failed seed counts like the
-    worst value of the contest, and the one that failed at more seeds cannot win.
-    """
-    numbers = contest.values.to_numpy()
-    seeds, count = numbers.shape
-    lacking = np.isnan(numbers)
-    missing = lacking.sum(axis=0)
-    whole, gone = missing == 0, missing == seeds
-    found = np.zeros((count, count), dtype=int)
-    if seeds > 1 and not gone.all():
-        worst = np.nanmin(numbers) if contest.best == "max" else np.nanmax(numbers)
-        filled = np.where(lacking, worst, numbers)
-        sums = np.array([math.fsum(values) for values in filled.T.tolist()])
-        sign = np.where(sums[:, None] > sums, 1, -1) * (1 if contest.best == "max" else -1)
-        more = np.where(sign > 0, missing[:, None] > missing, missing[:, None] < missing)
-        tied = holds_zero(filled[:, :, None] - filled[:, None, :])
-        found = np.where(tied | more | (gone[:, None] & gone), 0, sign)
-    found = np.where(whole[:, None] & gone, 1, found)
-    return np.where(gone[:, None] & whole, -1, found)
-
-
 def _frame(listed: Sequence[Contest], places: dict[str, tuple[float, float, float]]) -> pd.DataFrame:
     counts: dict[str, dict[str, int]] = {}
     for contest in listed:
         for name in contest.values:
-            row = counts.setdefault(str(name), dict.fromkeys(("1", "-1", "0", "contests", "failed"), 0))
+            row = counts.setdefault(str(name), dict.fromkeys(("contests", "failed"), 0))
             row["contests"] += 1
             row["failed"] += int(contest.values[name].isna().any())
-        found = outcomes(contest)
-        for (i, first), (j, second) in itertools.combinations(enumerate(map(str, contest.values)), 2):
-            counts[first][str(found[i, j])] += 1
-            counts[second][str(-found[i, j])] += 1
     rows: list[dict[str, Any]] = []
     for name, row in counts.items():
         mean, low, high = places.get(name, (math.nan,) * 3)
@@ -123,9 +92,6 @@ def _frame(listed: Sequence[Contest], places: dict[str, tuple[float, float, floa
                 "mean_rank": mean,
                 "low": low,
                 "high": high,
-                "wins": row["1"],
-                "losses": row["-1"],
-                "ties": row["0"],
                 "contests": row["contests"],
                 "failed_contests": row["failed"],
             }
@@ -178,3 +144,52 @@ def _remarks(ranked: RankedContenders, blocks: int, unit: str, difference: float
     if ranked.contests and difference is None:
         found.append(f"{blocks} {unit}{'s' * (blocks != 1)} cannot tell {len(ranked.contenders)} contenders apart.")
     return tuple(found)
+
+
+EXHAUSTIVE = 12
+"""Up to so many different sets of contenders all choices of suites are tried; beyond, those of up to three sets."""
+
+
+@dataclass(frozen=True)
+class RankedContenders:
+    """Who is ranked on what."""
+
+    contenders: tuple[str, ...]
+    contests: tuple[Contest, ...]
+    unranked: tuple[str, ...]
+    left_out: tuple[Contest, ...]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Say in words who and what is not ranked."""
+        found = []
+        if self.unranked:
+            found.append(f"Not ranked, since not entered in every ranked suite: {', '.join(self.unranked)}.")
+        if self.left_out:
+            suites = sorted({contest.suite for contest in self.left_out})
+            found.append(f"Not part of the ranking, since not all ranked contenders entered: {', '.join(suites)}.")
+        return tuple(found)
+
+
+def ranked_contenders(contests: Sequence[Contest]) -> RankedContenders:
+    """Choose the suites and contenders to rank; empty where no two contenders met."""
+    entered: dict[str, frozenset[str]] = {}
+    for contest in contests:
+        names = frozenset(map(str, contest.values))
+        entered[contest.suite] = entered.get(contest.suite, names) & names
+    patterns = sorted(set(entered.values()), key=sorted)
+    sizes = range(1, (len(patterns) if len(patterns) <= EXHAUSTIVE else 3) + 1)
+    met = {frozenset.intersection(*some) for size in sizes for some in itertools.combinations(patterns, size)}
+    choices = []
+    for names in met:
+        suites = [suite for suite, present in entered.items() if names <= present]
+        if len(names) > 1:
+            choices.append((-len(names) * len(suites), -len(suites), sorted(names), suites))
+    _, _, ranked, suites = min(choices, default=(0, 0, [], []))
+    everybody = sorted({str(name) for contest in contests for name in contest.values})
+    return RankedContenders(
+        tuple(ranked),
+        tuple(contest for contest in contests if contest.suite in suites),
+        tuple(name for name in everybody if name not in ranked),
+        tuple(contest for contest in contests if contest.suite not in suites),
+    )

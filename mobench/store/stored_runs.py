@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from mobench.store.columns import RunColumns
 from mobench.store.folder import OnDamage, Store
@@ -14,7 +14,6 @@ Steps = tuple[str, Mapping[str, list[Any]]]
 """A run's id, and what its record keeps of its steps."""
 
 
-@runtime_checkable
 class Runs(Protocol):
     """Runs that can be read again and again."""
 
@@ -26,6 +25,22 @@ class Runs(Protocol):
 
     def histories(self, ids: Collection[str]) -> Iterable[Steps]:
         """Yield what some of the runs, which `columns` has found, keep of their steps."""
+
+
+@dataclass(frozen=True)
+class HeldRuns:
+    """Runs whose records are in memory."""
+
+    records: Sequence[RunRecord] = ()
+
+    def __call__(self) -> Iterator[RunRecord]:
+        return iter(self.records)
+
+    def histories(self, ids: Collection[str]) -> Iterator[Steps]:
+        return ((record.id, record.outcome.history) for record in self.records if record.id in ids)
+
+    def columns(self) -> RunColumns:
+        return RunColumns.of(self.records)
 
 
 @dataclass(frozen=True)

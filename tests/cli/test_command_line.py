@@ -76,7 +76,8 @@ def stored(folder):
 def test_a_run_prints_its_tables_and_stores_every_run(folder):
     text = folder.joinpath("first.txt").read_text()
     assert "12 runs: 0 stored, 12 to do" in text
-    assert "MGDA at K=2" in text and "1.536" in text
+    assert re.search(r"^PCD  +\d\.\d{3} ", text, re.MULTILINE)
+    assert "more: mobench results suite=" in text
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
     assert len(stored(folder)) == 12
 
@@ -174,7 +175,12 @@ def test_results_in_every_format(folder):
     assert {row["contender"] for row in scores} == {"mgda", "pcd"} and len(scores) == 4
     budget = json.loads(mobench("results", "results=out", "view=budget", "format=json", cwd=folder))
     assert max(row["tried"] for row in budget) == 2
-    assert "norms" in mobench("results", "suite=tiny.yaml", "results=out", cwd=folder)
+    short = mobench("results", "suite=tiny.yaml", "results=out", cwd=folder)
+    whole = mobench("results", "suite=tiny.yaml", "results=out", "view=all", cwd=folder)
+    assert all(text in whole and text not in short for text in ("norms", "MGDA at K=2", "1.536"))
+    assert "more: mobench results suite=" in short and short.endswith(" results=out view=all\n")
+    lines = pd.read_csv(io.StringIO(mobench("results", "results=out", "view=all", "format=csv", cwd=folder)))
+    assert {"methods", "table-1"} <= set(lines["table"]) and set(lines["suite"]) == {"tiny"}
 
 
 def test_the_standard_columns_are_those_that_every_table_has(folder):
@@ -196,9 +202,9 @@ def test_asking_for_what_is_not_there(folder):
 
 
 def test_results_and_show_by_method(folder):
-    text = mobench("results", "method=mgda", "results=out", cwd=folder)
-    assert re.search(r"^mgda +[12] of 2 ", text, re.MULTILINE), "the place is among all"
-    assert "norms" in text and "pcd" not in text
+    text = mobench("results", "method=mgda", "results=out", "view=all", cwd=folder)
+    assert re.search(r"^MGDA +[12] of 2 ", text, re.MULTILINE), "the place is among all"
+    assert "norms" in text and "PCD" not in text
     scores = json.loads(mobench("results", "method=pcd", "results=out", "view=scores", "format=json", cwd=folder))
     assert {row["contender"] for row in scores} == {"pcd"} and len(scores) == 2
     rows = json.loads(mobench("results", "method=mgda,pcd", "results=out", "format=json", cwd=folder))
@@ -292,10 +298,10 @@ def test_every_shipped_suite_passes_the_check_under_every_profile():
 def test_a_table_that_other_problems_cannot_fill_is_left_out(tmp_path):
     few = ("training.steps=3", "methods=mgda", "jobs=0", "results=out", "--quiet")
     text = mobench("run", "suite=plane", "problems=quadratic", *few, cwd=tmp_path)
-    assert "Methods" in text and "x at the end (the joint" not in text
+    assert "hypervolume ↑" in text and "x at the end (the joint" not in text
     few = (*few, "profile=quick", "training.epochs=0")
     text = mobench("run", "suite=compression", "problems=two-wells", *few, cwd=tmp_path)
-    assert "Methods" in text and "80 %" not in text
+    assert "hypervolume ↑" in text and "80 %" not in text
 
 
 def test_results_of_a_plugin_can_be_read_without_it(folder):
@@ -304,4 +310,4 @@ def test_results_of_a_plugin_can_be_read_without_it(folder):
     assert "unknown method 'thrower'" in mobench("run", *run, "jobs=0", cwd=folder, code=2)
     mobench("run", *run, "jobs=0", "plugins=thrower.py", cwd=folder)
     registry._found["methods"].pop("thrower")
-    assert "norms" in mobench("results", "suite=with.yaml", "results=without", cwd=folder)
+    assert "norms" in mobench("results", "suite=with.yaml", "results=without", "view=all", cwd=folder)

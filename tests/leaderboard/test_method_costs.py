@@ -2,23 +2,20 @@
 
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
 from mobench.leaderboard.site.method_costs import method_costs
+from mobench.scoring.tables import Column, Row, Table
 
 
 def view(name, scores, notes=""):
     """A suite with a row of `scores` (seconds per step, own seconds) for each contender, the method's name first."""
-    rows = [
-        {"contender": contender, "seconds_per_step": whole, "method_seconds_per_step": own}
-        for contender, (whole, own) in scores.items()
-    ]
     methods = {contender: contender.partition("(")[0] for contender in scores}
-    frame = pd.DataFrame(rows)
+    columns = (Column("seconds_per_step", "ms/step"), Column("method_seconds_per_step", "own µs"))
+    headline = Table("methods", "", columns, tuple(Row(contender, both) for contender, both in scores.items()))
     suite = SimpleNamespace(name=name)
     return SimpleNamespace(
-        results=SimpleNamespace(suite=suite, profile="standard", scores=frame, methods=methods, table=frame),
+        results=SimpleNamespace(suite=suite, profile="standard", headline=headline, methods=methods),
         reference=SimpleNamespace(notes=notes) if notes else None,
     )
 

@@ -14,7 +14,7 @@ from mobench.leaderboard.site.ranking import fullest_profiles, rank
 from mobench.leaderboard.site.reading import read_results
 from mobench.leaderboard.site.submissions import read_submissions
 from mobench.planning.suite import load_suite
-from mobench.reporting.sheets import methods_sheet
+from mobench.reporting.format import lines_of
 from mobench.store.folder import Store
 from mobench.submissions.verdict_file import read_verdicts
 
@@ -41,7 +41,7 @@ def printed(shipped):
     """By suite and profile, every hypervolume with its interval in the first table that is printed of what ships."""
     texts: dict[tuple[str, str], set[str]] = {}
     for results in shipped:
-        cells = (cell.full for row in methods_sheet(results).rows for cell in row)
+        cells = (text for line in lines_of(results.headline) for text in line)
         texts[results.suite.name, results.profile] = set(filter(QUOTED.fullmatch, cells))
     return texts
 

@@ -19,9 +19,9 @@ from mobench.leaderboard.site.submissions import WithSubmissions, read_submissio
 from mobench.leaderboard.site.suite_numbers import suite_numbers
 from mobench.leaderboard.site.tables import contenders_table, cost_rows
 from mobench.planning.suite import load_suite
-from mobench.scoring.metric_catalog import MetricCatalog
-from mobench.scoring.results_table import results_table
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.catalog import MetricCatalog
+from mobench.scoring.results import SuiteResults
+from mobench.scoring.runs import results_table
 from mobench.store.folder import Store
 from mobench.store.stored_runs import StoredRuns
 from tests.leaderboard.browser import browser

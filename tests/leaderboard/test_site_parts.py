@@ -29,7 +29,7 @@ from mobench.leaderboard.site.script_data import script_of
 from mobench.planning.overrides import read_value
 from mobench.planning.plan import make_plans
 from mobench.running.environment import environment
-from mobench.scoring.results_table import results_table
+from mobench.scoring.runs import results_table
 from mobench.store.record import RunRecord
 
 HOSTILE = ["../../etc/passwd", "a/b", "<script>", "", ".", "..", "con\x00trol", "ü" * 300, "A", "a b", "pcd@1@2"]

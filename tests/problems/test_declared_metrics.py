@@ -8,7 +8,7 @@ import pytest
 
 from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
-from mobench.scoring.metric_catalog import MEASURED
+from mobench.scoring.catalog import MEASURED
 from mobench.training.optimizer import Training
 from tests.problems.compression.runs import trained
 

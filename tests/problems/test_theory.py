@@ -11,8 +11,9 @@ from mobench.errors import UserError
 from mobench.planning.plan import make_groups, make_plans
 from mobench.planning.suite import load_suite
 from mobench.running.environment import environment
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 from mobench.store.record import RunRecord
+from mobench.store.stored_runs import HeldRuns
 from mobench.training.loop import train
 from mobench.training.optimizer import Training
 
@@ -26,7 +27,7 @@ def results(suite, **overrides):
             for group in make_groups(plan.specs)
             for spec, outcome in zip(group, train(group), strict=True)
         ]
-        found.append(SuiteResults.read(plan.suite, lambda records=records: records))
+        found.append(SuiteResults.read(plan.suite, HeldRuns(records)))
     return found
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import io
 import random
+import re
 from collections.abc import Iterator
 from functools import cache
+from html import unescape
 
 import pytest
 from rich.console import Console
@@ -16,22 +18,22 @@ from rich.console import Console
 from mobench.core.outcome import Outcome
 from mobench.core.spec import RunSpec
 from mobench.leaderboard.site.contender_links import contender_links
+from mobench.leaderboard.site.old_tables import SuiteNumbers, SuiteView
 from mobench.leaderboard.site.pages import Pages
-from mobench.leaderboard.site.suite_numbers import SuiteNumbers, suite_numbers
+from mobench.leaderboard.site.suite_numbers import suite_numbers
 from mobench.leaderboard.site.suite_page import suite_page
-from mobench.leaderboard.site.suite_view import SuiteView
 from mobench.leaderboard.site.tables import contenders_table
 from mobench.planning.plan import make_plan
 from mobench.planning.published_file import read_published
 from mobench.planning.suite import load_suite
 from mobench.planning.suite_parts import SelectedEntry
-from mobench.reporting.markdown import escape_markdown
 from mobench.reporting.report import report_files
 from mobench.reporting.terminal import print_results
 from mobench.running.environment import environment
 from mobench.scoring.published import PublishedValue, load_published
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 from mobench.store.record import RunRecord
+from mobench.store.stored_runs import HeldRuns
 
 SUITES = ("compression", "low-rank", "normalization")
 DIAGNOSTICS = ("deviation", "alignment", "primary_norm", "secondary_norm", "slack")
@@ -64,19 +66,20 @@ def results(suite: str) -> SuiteResults:
     plan = make_plan(load_suite(suite, "paper"), {"seeds": 1, **(FEW if suite != "normalization" else {})})
     here = environment()
     records = [RunRecord(spec, trained(spec), None, here, "then", "now") for spec in plan.specs]
-    return SuiteResults.read(plan.suite, lambda: records)
+    return SuiteResults.read(plan.suite, HeldRuns(records))
 
 
 @cache
 def report(suite: str) -> dict[str, dict[str, Line]]:
     """Return the tables of the report by title, each by its first column."""
-    page = report_files(results(suite), ())["report.md"].decode()
+    page = report_files(results(suite), ())["report.html"].decode()
     tables: dict[str, dict[str, Line]] = {}
-    for part in page.split("\n## ")[1:]:
-        title, *lines = part.splitlines()
-        header, _, *rows = ([text.strip() for text in line.split(" | ")] for line in lines if line.startswith("| "))
-        named = [dict(zip(header, row, strict=True)) for row in rows]
-        tables[title] = {row[header[0]].removeprefix("| "): row for row in named}
+    for title, table in re.findall(r"<h3>(.*?)</h3>.*?<table>(.*?)</table>", page, re.DOTALL):
+        header, *rows = (
+            [unescape(re.sub(r"<[^>]*>", " ", cell)).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
+            for row in re.findall(r"<tr.*?</tr>", table)
+        )
+        tables[unescape(title)] = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
     return tables
 
 
@@ -100,20 +103,20 @@ def test_the_report_has_every_published_number_beside_ours(suite: str) -> None:
     tables = report(suite)
     for value, instance, contender, row in places(suite):
         title = f"{row.table or 'Selected configurations'}, {instance}"
-        line = tables[escape_markdown(title)][contender]
+        line = tables[title][results(suite).contenders[contender].title]
         assert float(line[f"{row.label}, published"]) * row.unit == pytest.approx(value.value, rel=1e-3)
         (ours,) = [text for column, text in line.items() if column in (f"{row.label} ↑", f"{row.label} ↓")]
-        assert float(ours) >= 0.0
+        assert float(ours.partition(" ")[0]) >= 0.0
 
 
 @pytest.mark.parametrize("suite", ("compression", "low-rank"))
 def test_numbers_outside_of_the_papers_tables_stand_beside_ours(suite: str) -> None:
     (name,) = results(suite).suite.published_tables
-    lines = {line["| quantity"].partition(r" \[")[0]: line for line in report(suite)["Published and measured"].values()}
+    lines = {line["quantity"].partition(" [")[0]: line for line in report(suite)["Published and measured"].values()}
     quantities = read_published(name).quantities
     assert len(quantities) > 3
     for row in quantities:
-        line = lines[f"| {escape_markdown(row.quantity)}"]
+        line = lines[row.quantity]
         assert line["paper"] == str(row.paper)
         assert float(line["ours"]) > 0.0
 
@@ -122,25 +125,20 @@ def test_numbers_outside_of_the_papers_tables_stand_beside_ours(suite: str) -> N
 def test_the_drop_against_unpruned_networks_is_shown_for_every_instance(suite: str) -> None:
     found = results(suite)
     instances = set(found.table["instance_label"])
-    titles = {escape_markdown(f"{LOST}, {instance}") for instance in instances}
+    titles = {f"{LOST}, {instance}" for instance in instances}
     assert titles <= report(suite).keys()
     assert site(suite).count(f"{LOST}, ") == len(instances)
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_terminal_prints_every_published_number(suite: str) -> None:
-    console = Console(file=io.StringIO(), width=400)
-    print_results(console, results(suite))
-    printed: dict[str, list[list[str]]] = {}
-    for line in console.file.getvalue().splitlines():
-        if not line.startswith(" ") and line.strip():
-            words = line.replace("*", " ").split()
-            printed.setdefault(words[0], []).append(words[1:])
+    console = Console(file=io.StringIO(), width=1000)
+    print_results(console, results(suite), everything=True)
+    printed = {" ".join(line.split()) for line in console.file.getvalue().splitlines()}
     for value, instance, contender, row in places(suite):
         title = f"{row.table or 'Selected configurations'}, {instance}"
-        line = report(suite)[escape_markdown(title)][contender]
-        numbers = [text.strip("*| ") for text in line.values()][1:]
-        assert numbers in printed[contender], (value, title)
+        line = report(suite)[title][results(suite).contenders[contender].title]
+        assert " ".join(line.values()) in printed, (value, title)
 
 
 @cache

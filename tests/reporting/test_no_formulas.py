@@ -11,7 +11,7 @@ import pytest
 
 from mobench.cli import main
 from mobench.core import registry
-from mobench.reporting.spreadsheet import FORMULA
+from mobench.reporting.csv import FORMULA
 
 SUITE = """
 title: "=1+1"

@@ -7,7 +7,7 @@ import pytest
 from mobench import UserError
 from mobench.cli import main
 from mobench.planning.suite import load_suite
-from mobench.scoring.results_table import results_table
+from mobench.scoring.runs import results_table
 from mobench.store.folder import Store
 
 SYNTHETIC = """
@@ -41,7 +41,7 @@ methods: {pcd: {tau: [0.1, 0.3]}, mgda: {}}
 seeds: [0]
 training: {optimizer: adam, lr: 0.02, epochs: 1}
 selected: [{label: "90 %", value: accuracy@90, select: selection_accuracy@90, decimals: 1}]
-plots: [accuracy-reduction, accuracy-cost, knob, hypervolume, paper-hypervolume, budget]
+plots: [accuracy-reduction, accuracy-cost, {plot: knob, values: [accuracy]}, aim, budget]
 """
 
 
@@ -66,24 +66,22 @@ def report(folder, suite, *settings):
 @pytest.mark.parametrize(("profile", "runs"), [("quick", 5), ("standard", 20)])
 def test_every_profile_that_was_run_has_a_report_of_its_own(ran, profile, runs):
     folder = ran / "results" / "report" / f"mine.{profile}"
-    page = (folder / "report.md").read_text()
-    assert page.startswith("# A &lt;test&gt; of \\| reports\n\nThree problems\\_at once.")
-    assert f"{runs} of {runs} planned runs are stored, 0 of them failed" in page
-    assert "ws(form=penalty)" in page
-    links = re.findall(r"\]\(([^)]+)\)", page)
-    assert sorted([*links, "report.md"]) == sorted(path.name for path in folder.iterdir())
-    for path in folder.glob("*.svg"):
-        assert ElementTree.parse(path).getroot().tag.endswith("svg")
-    for path in folder.glob("*.png"):
-        assert path.read_bytes().startswith(b"\x89PNG")
+    assert {path.name for path in folder.iterdir()} == {"report.html", "tables.tex", "tables.csv"}
+    page = (folder / "report.html").read_text()
+    assert "<h1>A &lt;test&gt; of | reports</h1>" in page and "Three problems_at once." in page
+    assert f"{runs} of {runs} planned runs are stored" in page
+    assert f"mobench run suite={ran / 'mine.yaml'} profile={profile}</pre>" in page
+    assert page.count("<figure>") == 2 and "<script" not in page
+    assert all(source.startswith("data:image/png;base64,") for source in re.findall(r'(?:src|href)="([^"]*)"', page))
 
 
 def test_published_numbers_stand_in_the_profile_that_names_them_alone(ran):
-    pages = {path.parent.name: path.read_text() for path in (ran / "results" / "report").glob("mine.*/report.md")}
-    assert re.search(r"\| method \| distance ↓ \| distance, published \|", pages["mine.quick"])
-    assert re.search(r"\| mgda \| [^|]+ \| 3\.94 \|", pages["mine.quick"])
-    assert "Published: a paper" in pages["mine.quick"]
-    assert "published" not in pages["mine.standard"].partition("## Published and measured")[0]
+    tables = {path.parent.name: pd.read_csv(path) for path in (ran / "results" / "report").glob("mine.*/tables.csv")}
+    quick = tables["mine.quick"].dropna(subset=["published"])
+    assert quick[["row", "published", "source"]].to_numpy().tolist() == [["mgda", 3.943, "a paper"]]
+    assert not tables["mine.standard"]["published"].notna().any()
+    page = (ran / "results" / "report" / "mine.quick" / "report.html").read_text()
+    assert "distance, published</th>" in page and "<td>3.94</td>" in page and "Published: a paper" in page
 
 
 def test_the_numbers_are_those_of_the_runs(ran):
@@ -93,43 +91,45 @@ def test_the_numbers_are_those_of_the_runs(ran):
     pcd = table[(table["method"] == "pcd") & (table["problem.start"] == "upper")]
     best = pcd.groupby("method.tau")["loss/wells"].mean().idxmin()
     expected = pcd[pcd["method.tau"] == best]["distance_to_optimum"].mean()
-    selected = pd.read_csv(folder / "selected-two-wells-start=upper.csv").set_index("contender")
-    assert selected.at["pcd", "mean"] == pytest.approx(expected, rel=1e-12)
-    assert selected.at["pcd", "chosen"] == f"tau={best:g}"
-    assert f"{expected:.2f}" in (folder / "selected-two-wells-start=upper.tex").read_text()
-    paths = pd.read_csv(folder / "trajectories.csv")
-    starts = paths[paths["step"] == 0][["x", "y"]].drop_duplicates()
-    assert sorted(map(tuple, starts.to_numpy())) == [(-2.55, 0.40), (-1.65, -0.55)]
-    norms = pd.read_csv(folder / "gradient-norm.csv")
-    assert norms[(norms["step"] == 0) & (norms["contender"] == "pcd")]["runs"].tolist() == [4, 4]
+    tables = pd.read_csv(folder / "tables.csv")
+    selected = tables[(tables["table"] == "selected-two-wells-start=upper") & (tables["row"] == "pcd")]
+    (found,) = selected[selected["metric"] == "distance_to_optimum"].to_dict("records")
+    assert found["value"] == pytest.approx(expected, rel=1e-12)
+    assert found["settings"] == f"tau={best:g}" and found["tried"] == 2
+    for file in ("tables.tex", "report.html"):
+        assert f"{expected:.2f}" in (folder / file).read_text()
 
 
-def test_a_report_of_compression(ran, capsys):
+def test_plots_are_written_as_files_where_they_are_asked_for(ran, capsys):
     out = ran / "elsewhere"
-    assert report(ran, "small", f"out={out}") == 0
-    assert str(out / "report.md") in capsys.readouterr().out
-    for plot in load_suite(str(ran / "small.yaml")).plots:
-        assert (out / f"{plot}.png").exists()
+    assert report(ran, "small", f"out={out}", "plots=svg,png") == 0
+    assert capsys.readouterr().out.split() == [str(out / "report.html")]
+    for path in (*out.glob("*.svg"), *out.glob("*.png")):
+        assert path.with_suffix(".csv").exists()
+    assert {path.stem for path in out.glob("*.svg")} == {path.stem for path in out.glob("*.png")} != set()
+    for path in out.glob("*.svg"):
+        assert ElementTree.parse(path).getroot().tag.endswith("svg")
+    for path in out.glob("*.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
     reduction = pd.read_csv(out / "accuracy-reduction.csv")
     at_90 = reduction[reduction["target"] == 90].set_index("contender")["mean"]
-    assert at_90.to_dict() == pd.read_csv(out / "selected-compression.csv").set_index("contender")["mean"].to_dict()
-    bars = pd.read_csv(out / "hypervolume.csv").set_index("contender")["mean"]
-    curve = pd.read_csv(out / "budget.csv").groupby("contender")["mean"].max()
-    assert curve.to_dict() == pytest.approx(bars.to_dict())
+    tables = pd.read_csv(out / "tables.csv")
+    selected = tables[(tables["table"] == "selected-compression") & (tables["metric"] == "accuracy@90")]
+    assert at_90.to_dict() == selected.set_index("row")["value"].to_dict()
 
 
 def test_selection_on_test_data_has_a_folder_of_its_own_and_never_reports_less(ran):
     plain = ran / "plain" / "small.yaml"
     plain.parent.mkdir()
-    plain.write_text(
-        COMPRESSION.replace("knob, hypervolume, paper-hypervolume, budget", "").replace(", accuracy-cost, ", "")
-    )
+    plain.write_text(COMPRESSION.replace(", accuracy-cost, {plot: knob, values: [accuracy]}, aim, budget", ""))
     means = {}
     for selection, folder in (("validation", "small.standard"), ("test", "small.standard.selected-on-test")):
         assert main(["report", f"suite={plain}", f"results={ran / 'results'}", f"selection={selection}"]) == 0
         place = ran / "results" / "report" / folder
-        assert f"selected on {selection} data" in (place / "report.md").read_text()
-        means[selection] = pd.read_csv(place / "selected-compression.csv").set_index("contender")["mean"]
+        assert f"selected on {selection} data" in (place / "report.html").read_text()
+        tables = pd.read_csv(place / "tables.csv")
+        selected = tables[(tables["table"] == "selected-compression") & (tables["metric"] == "accuracy@90")]
+        means[selection] = selected.set_index("row")["value"]
     assert (means["test"] >= means["validation"]).all()
 
 
@@ -139,6 +139,7 @@ def test_selection_on_test_data_has_a_folder_of_its_own_and_never_reports_less(r
         (["selection=tests"], ["'tests'", "Did you mean 'test'?"]),
         (["profile=quik"], ["'quik'", "Did you mean 'quick'?"]),
         (["outt=x"], ["'outt'", "Did you mean 'out'?"]),
+        (["plots=svgg"], ["'svgg'", "Did you mean 'svg'?"]),
         (["profile=quick", "out=mine.yaml"], ["out=mine.yaml cannot be written"]),
     ],
 )

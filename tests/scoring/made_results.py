@@ -10,8 +10,8 @@ import pandas as pd
 from mobench.core.problem import Problem
 from mobench.core.registry import problems
 from mobench.planning.suite import Suite
-from mobench.scoring.contenders import with_contenders
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.contender import with_contenders
+from mobench.scoring.results import SuiteResults
 
 NO_SUITE = Suite(name="hand", profile="quick", title="Hand-made")
 

@@ -11,8 +11,9 @@ from mobench.errors import UserError
 from mobench.planning.check import check_suite
 from mobench.planning.suite import load_suite
 from mobench.scoring.baselines import with_delta
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
 from mobench.store.folder import Store
+from mobench.store.stored_runs import HeldRuns
 
 BASELINES = {
     "accuracy/left": {"method": "plain", "method.objective": 1},
@@ -75,9 +76,10 @@ def test_a_suite_trains_its_own_baselines_and_shows_delta(tmp_path, capsys):
     suite.write_text(SUITE)
     out = tmp_path / "out"
     assert main(["run", f"suite={suite}", f"results={out}", "jobs=1"]) == 0
+    assert main(["results", f"suite={suite}", f"results={out}", "view=all"]) == 0
     assert "Δm" in capsys.readouterr().out
     records = list(Store(out).records())
-    runs = SuiteResults.read(load_suite(str(suite)), lambda: records).table
+    runs = SuiteResults.read(load_suite(str(suite)), HeldRuns(records)).table
     ws = runs[runs["method"] == "ws"].iloc[0]
     alone = runs[runs["method"] == "plain"].set_index("method.objective")
     losses = [ws[f"loss/{name}"] / alone.loc[i, f"loss/{name}"] - 1 for i, name in ((1, "weight"), (2, "waist"))]

@@ -5,9 +5,10 @@ import pytest
 
 from mobench.core.outcome import Outcome
 from mobench.planning.suite_parts import ClaimEntry
-from mobench.reporting.sheets import claims_sheet
+from mobench.reporting.format import lines_of
 from mobench.scoring.claims import judge
 from mobench.scoring.query import Query
+from mobench.scoring.suite_tables import claims_table
 from tests.reporting.frames import run, table
 
 RUNS = table(
@@ -48,16 +49,18 @@ def test_a_claim_holds_if_it_does_for_every_run(parts, violated):
 def test_what_was_measured_is_told_with_what_was_claimed():
     found = verdict(claim(relation="<", bound="problem.k", source="Eq. 1"))
     assert found.measured == (0.5, 2.01) and found.bound == (2.0, 5.0) and found.cases == 4
-    sheet = claims_sheet([found, verdict(claim(relation="<", bound=1))])
-    assert [cell.text for cell in sheet.rows[0]] == ["it is so [Eq. 1]", "0.5 … 2.01", "< 2 … 5", "4 runs", "yes"]
-    assert [cell.text for cell in sheet.rows[1]][-1] == "no: 2 of 4"
-    assert sheet.data["measured_high"].tolist() == [2.01, 2.01] and sheet.data["holds"].tolist() == [True, False]
+    made = claims_table([found, verdict(claim(relation="<", bound=1))])
+    first, second = lines_of(made)
+    assert first == ["it is so [Eq. 1]", "0.5 … 2.01", "< 2 … 5", "4 runs", "0", "yes"]
+    assert second[-3:] == ["4 runs", "2", "no"]
+    measured = made.frame().query("column == 'measured'")
+    assert measured["high"].tolist() == [2.01, 2.01] and made.column("holds") == [True, False]
 
 
 def test_without_runs_nothing_is_said():
     found = verdict(claim(relation="<", bound=0, where={"problem.k": 3}))
     assert (found.holds, found.measured, found.cases) == (None, None, 0)
-    assert [cell.text for cell in claims_sheet([found]).rows[0]][1:] == ["–", "< –", "0 runs", "no runs"]
+    assert [*lines_of(claims_table([found]))] == [["it is so", "–", "< –", "0 runs", "0", "–"]]
 
 
 def test_a_run_without_the_number_counts_against_a_claim():

@@ -9,11 +9,11 @@ import pytest
 
 from mobench.core.operating_points import Axis, Hypervolume, OperatingPoint
 from mobench.core.registry import find_problem
-from mobench.reporting.sheets import hypervolume_sheets
-from mobench.scoring.hypervolumes import fronts, worth_keeping
+from mobench.scoring.budget import budget_curves
 from mobench.scoring.indicators.budget import expected_hypervolume, expected_value
 from mobench.scoring.indicators.hypervolume import hypervolume
-from mobench.scoring.scores import budget_curves
+from mobench.scoring.suite_tables import volume_tables
+from mobench.scoring.volumes import fronts, worth_keeping
 from tests.reporting.frames import results, run, table
 
 SIZE = Hypervolume(
@@ -84,9 +84,10 @@ def test_the_second_version_ranks_by_error_and_size():
     assert found.volumes["a"]["pcd"][0] == pytest.approx(1 / 3)
     assert [*found.all_volumes["a"]] == ["size", "flops", "latency", "losses"]
     assert found.all_volumes["a"]["latency"]["pcd"][0] == pytest.approx(1 / 2)
-    (sheet,) = hypervolume_sheets(found)
-    columns = ("HV size", "HV flops", "HV latency", "HV losses", "HV, paper's form")
-    assert sheet.header == ("method", *(f"{column} ↑" for column in columns))
+    (volumes,) = volume_tables(found)
+    columns = ["HV size", "HV flops", "HV latency", "HV losses", "HV, paper's form"]
+    assert [column.label for column in volumes.columns] == columns
+    assert {column.direction for column in volumes.columns} == {"max"}
 
 
 def test_chance_on_digits_is_the_largest_class():

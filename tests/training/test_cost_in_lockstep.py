@@ -11,9 +11,10 @@ from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
 from mobench.planning.plan import make_plan
 from mobench.planning.suite import load_suite
-from mobench.reporting.sheets import methods_sheet
+from mobench.reporting.format import headings, lines_of
 from mobench.running.executor import execute
-from mobench.scoring.suite_results import SuiteResults
+from mobench.scoring.results import SuiteResults
+from mobench.store.stored_runs import StoredRuns
 from mobench.training.loop import train
 from mobench.training.optimizer import Training
 
@@ -65,10 +66,10 @@ def test_a_suites_table_has_both_parts_of_a_methods_time(tmp_path, store):
     )
     plan = make_plan(load_suite(str(tmp_path / "own.yaml")), {})
     assert execute([plan.specs], store, jobs=0).done == 2
-    sheet = methods_sheet(SuiteResults.read(plan.suite, store.records))
-    shown = {row[0].text: dict(zip(sheet.header, (cell.text for cell in row), strict=True)) for row in sheet.rows}
+    table = SuiteResults.read(plan.suite, StoredRuns(store, None)).headline
+    shown = {line[0]: dict(zip(headings(table), line, strict=True)) for line in lines_of(table)}
     for row in shown.values():
         own, shared = float(row["own µs"]), float(row["shared µs"])
         assert 0.0 < own < 1e3 * float(row["ms/step"]) == pytest.approx(own + shared, rel=0.02)
-    assert float(shown["sleeper"]["own µs"]) >= 1e6 * PAUSE * 0.99  # three digits are shown
-    assert shown["sleeper"]["shared µs"] == shown["ws"]["shared µs"]
+    assert float(shown["Sleeper"]["own µs"]) >= 1e6 * PAUSE * 0.99  # three digits are shown
+    assert shown["Sleeper"]["shared µs"] == shown["Weighted sum"]["shared µs"]

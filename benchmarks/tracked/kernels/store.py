@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from mobench.core.outcome import Outcome
-from mobench.scoring.results_table import results_table
+from mobench.scoring.runs import results_table
 from mobench.store.folder import Store
 from mobench.store.record import Environment, PeakMemory, RunRecord
 

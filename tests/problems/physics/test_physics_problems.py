@@ -180,8 +180,9 @@ def test_training_approaches_the_solution_and_keeps_its_picture():
 def test_solutions_are_drawn_for_the_selected_configuration(tmp_path):
     from mobench.cli import main
     from mobench.planning.suite import load_suite
-    from mobench.scoring.suite_results import SuiteResults
+    from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
+    from mobench.store.stored_runs import HeldRuns
 
     suite = tmp_path / "waves.yaml"
     suite.write_text(
@@ -191,7 +192,7 @@ def test_solutions_are_drawn_for_the_selected_configuration(tmp_path):
     )
     assert main(["run", f"suite={suite}", f"results={tmp_path / 'out'}", "jobs=1"]) == 0
     records = list(Store(tmp_path / "out").records())
-    found = SuiteResults.read(load_suite(str(suite)), lambda: records)
+    found = SuiteResults.read(load_suite(str(suite)), HeldRuns(records))
     plot = plots()["solutions"]()
     frame = plot.data(found)
     assert frame.groupby("contender", sort=False).size().to_dict() == {"": 41 * 41, "ws": 41 * 41, "mgda": 41 * 41}
@@ -205,6 +206,8 @@ def test_solutions_are_drawn_for_the_selected_configuration(tmp_path):
     with house_style():
         figure = plot.draw(frame, found.metrics)
     titles = [axis.get_title(loc="left") for axis in figure.axes]
-    assert [title for title in titles if title] == ["true solution", "ws", "error", "mgda", "error"]
+    validated = found.done.groupby(["contender", "configuration"])["validation_loss"].mean().groupby("contender").min()
+    shown = [title for name in validated.sort_values().index for title in (name, "error")]
+    assert [title for title in titles if title] == ["true solution", *shown], "the best first"
     (scale,) = figure.axes[1].child_axes
     assert scale.get_title().startswith("log10 of error") and not figure.axes[1].images, "in the free place"

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mobench.cli import main
-from mobench.core.registry import load_plugins, plots
+from mobench.core.registry import find_problem, load_plugins, plots
 from mobench.reporting.plots import draw_plots
 from tests.reporting.frames import results, run, table
 
@@ -102,22 +102,22 @@ def settings(folder, suite="hills.yaml"):
 
 
 def test_it_is_drawn_for_any_results(folder):
-    load_plugins([folder / "ends.py"])
+    load_plugins([folder / "ends.py", folder / "hill.py"])
     assert (plots()["run-ends"].title(), list(plots()["run-ends"].options())) == (
         "Where runs end",
         ["value", "setting"],
     )
     runs = table([run("pcd", seed, height=seed + 0.5, **{"problem.steepness": 2.0}) for seed in (0, 1)])
-    (picture,) = draw_plots(["run-ends"], results(runs))
-    assert (picture.name, picture.title, picture.data["height"].tolist()) == ("run-ends", "Where runs end", [0.5, 1.5])
+    (picture,) = draw_plots(["run-ends"], results(runs, find_problem("hill")()))
+    assert (picture.name, picture.title, picture.frame["height"].tolist()) == ("run-ends", "Where runs end", [0.5, 1.5])
     assert picture.png.startswith(b"\x89PNG")
-    assert b"<!-- height -->" in picture.svg, "nobody declares it here, so it is called by its name"
+    assert "<!-- height reached (m) → -->".encode() in picture.svg
 
 
 def test_a_report_shows_it_with_the_words_of_the_problem(folder):
-    assert main(["report", *settings(folder), f"out={folder / 'report'}"]) == 0
+    assert main(["report", *settings(folder), f"out={folder / 'report'}", "plots=svg,png"]) == 0
     report = folder / "report"
-    assert "## Where runs end" in (report / "report.md").read_text()
+    assert "<figcaption>Where runs end</figcaption>" in (report / "report.html").read_text()
     first, second = ((report / f"{name}.svg").read_bytes() for name in ("run-ends", "run-ends_2"))
     for text in ("steepness of the slope", "height reached (m) →"):
         assert f"<!-- {text} -->".encode() in first

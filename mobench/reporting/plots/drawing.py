@@ -72,6 +72,9 @@ def panels_of_lines(plot: Plot, frame: pd.DataFrame, x: str, by: str = "instance
         grey = broken_lines(part[~plot.in_color(part)].sort_values(x, kind="stable"))
         if len(grey):
             axis.plot(grey[x], grey["mean"], color=OTHERS, linewidth=0.8)
+        alone = grey[~grey["contender"].duplicated(keep=False)] if len(grey) else grey
+        if len(alone):
+            axis.plot(alone[x], alone["mean"], ".", color=OTHERS)
         for name, line in part[plot.in_color(part)].sort_values(x, kind="stable").groupby("contender", sort=False):
             color, marker = plot.colors[str(name)], plot.markers[str(name)]
             axis.fill_between(line[x], line["low"], line["high"], color=color, alpha=0.13, linewidth=0)

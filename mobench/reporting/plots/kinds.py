@@ -1,7 +1,7 @@
 """The kinds of plots of tables: what ranks, the budget, trade-offs, profiles, and a metric against a setting.
 
-Seaborn draws a panel about three times as slowly as matplotlib does. A kind that had taken more than 0.3 s of a suite
-of thirty contenders is drawn with matplotlib.
+Seaborn takes three to five times as long as matplotlib. A kind that would take more than 0.3 s for a shipped suite
+with thirty contenders (many panels, or many ticks) is drawn with matplotlib.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class PerformanceProfile(Plot):
         described = described.add(so.Path(), data=colored, color="contender", linewidth="contender")
         ticks = so.Continuous(trans="log").tick(at=[at for at in (1, 2, 5, 10, 20, 50, 100) if at <= widest])
         names = list(dict.fromkeys(colored["contender"]))  # profiles often lie on each other: the first are the widest
-        widths = {name: 1.3 + 1.1 * place for place, name in enumerate(reversed(names))}
+        widths = {name: 1.3 + 0.7 * place for place, name in enumerate(reversed(names))}
         described = described.scale(color=dict(self.colors), linewidth=widths, x=ticks.label(like="{x:g}"))
         described = described.limit(x=(1.0, widest), y=(-0.02, 1.04))
         title = f"{of}, {blocks} pairs of contest and seed"

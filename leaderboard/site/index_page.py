@@ -15,7 +15,7 @@ from .names import file_stem
 from .old_tables import Ranking, Shown, SuiteView
 from .pages import Link, Pages
 from .reading import stem_of
-from .suite_page import shipped_facts
+from .suite_page import provenance_facts, shipped_facts
 
 LOW = 520
 """Pictures higher than this have many rows of panels."""
@@ -60,7 +60,7 @@ def index_page(
         costs_href=costs_href,
         provenance=[
             *shipped_facts(views),
-            *Provenance.together(view.results.provenance for view in views).facts(),
+            *provenance_facts(Provenance.together(view.results.provenance for view in views)),
         ],
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mobench.reporting.format import headings
 from mobench.reporting.notes import sentences
+from mobench.scoring.provenance import Provenance
 from mobench.scoring.results import SuiteResults
 from mobench.scoring.suite_tables import claims_table, pivot_tables, published_table, selected_tables, volume_tables
 from mobench.scoring.tables import Table
@@ -39,7 +40,7 @@ def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]
             "rows": cost_rows(results),
             "notes": COST_NOTES,
         },
-        provenance=[*shipped_facts([view]), *results.provenance.facts()],
+        provenance=[*shipped_facts([view]), *provenance_facts(results.provenance)],
     )
 
 
@@ -56,6 +57,27 @@ def shipped_facts(views: Iterable[SuiteView]) -> list[tuple[str, list[str]]]:
     """Return which numbers come from bundles that ship with mobench, as a term and its descriptions."""
     found = dict.fromkeys(view.reference.words for view in views if view.reference is not None)
     return [("reference bundles", list(found))] if found else []
+
+
+def provenance_facts(found: Provenance) -> list[tuple[str, list[str]]]:
+    """Return where results come from, as terms and descriptions."""
+
+    def counted(counts: dict[str, int]) -> list[str]:
+        return [f"{key} ({count} runs)" for key, count in sorted(counts.items(), key=lambda item: -item[1])]
+
+    rows = [
+        ("mobench", counted(found.versions)),
+        ("commit", counted(found.commits)),
+        ("libraries", counted(found.libraries)),
+        ("machines", counted(found.machines)),
+        ("ran", [f"{_minute(found.first)} to {_minute(found.last)}"] if found.first else []),
+    ]
+    notes = ["A plus after a commit: the sources differed from it."] if any("+" in key for key in found.commits) else []
+    return [(term, entries) for term, entries in [*rows, ("", notes)] if entries]
+
+
+def _minute(stamp: str) -> str:
+    return f"{stamp[:10]} {stamp[11:16]} UTC"
 
 
 def _tables(results: SuiteResults) -> list[Table]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mobench.core.problem import Problem
 from mobench.core.registry import problems
+from mobench.reporting.notes import provenance_facts
 from mobench.scoring.provenance import Provenance
 
 from .cards import verified_of
@@ -61,7 +62,7 @@ def index_page(
         costs_href=costs_href,
         provenance=[
             *shipped_facts(views),
-            *Provenance.together(view.results.provenance for view in views).facts(),
+            *provenance_facts(Provenance.together(view.results.provenance for view in views)),
         ],
     )
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from mobench.reporting.notes import remarks_on
 from mobench.scoring.contests import Contest
 from mobench.scoring.indicators.ranks import LEVEL
-from mobench.scoring.provenance import SentIn, verdict_over
+from mobench.scoring.provenance import SentIn
 from mobench.scoring.results import SuiteResults
 from mobench.scoring.standings import Standings, standings
 
@@ -132,4 +133,13 @@ def _notes(found: Standings, listed: Sequence[Contest]) -> list[str]:
             "the ranks differ by more than chance" if found.friedman_p < LEVEL else "chance alone may explain the ranks"
         )
         notes.append(f"Friedman’s test over {found.blocks} {found.unit}s: p = {found.friedman_p:.2g}; {verdict}.")
-    return [*notes, *found.remarks]
+    return [*notes, *remarks_on(found)]
+
+
+def verdict_over(parts: Sequence[SentIn]) -> str:
+    """Return the verdict on a method's runs in several suites, empty where none were sent in."""
+    if len(parts) < 2:
+        return parts[0].verdict if parts else ""
+    unranked = sum(not part.ranked for part in parts)
+    words = f"{sum(len(part.repeated) for part in parts)} of {sum(part.runs for part in parts)} runs repeated"
+    return f"{words}; too few in {unranked} of {len(parts)} suites" if unranked else words

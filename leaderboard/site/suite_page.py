@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mobench.reporting.format import headings
-from mobench.reporting.notes import sentences
+from mobench.reporting.notes import provenance_facts, sentences
 from mobench.scoring.results import SuiteResults
 from mobench.scoring.suite_tables import claims_table, pivot_tables, published_table, selected_tables, volume_tables
 from mobench.scoring.tables import Table
@@ -39,7 +39,7 @@ def suite_page(pages: Pages, view: SuiteView, links: Mapping[str, ContenderLink]
             "rows": cost_rows(results),
             "notes": COST_NOTES,
         },
-        provenance=[*shipped_facts([view]), *results.provenance.facts()],
+        provenance=[*shipped_facts([view]), *provenance_facts(results.provenance)],
     )
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mobench.reporting.format import headings, interval_text, lines_of, value_text
-from mobench.reporting.notes import selection_policy, sentences, state, verdict, verdict_on_claims
+from mobench.reporting.notes import provenance_facts, selection_policy, sentences, state, verdict, verdict_on_claims
 from mobench.reporting.pictures import Picture
 from mobench.scoring.headline import AIM, DIFFERENCE
 from mobench.scoring.results import SuiteResults
@@ -132,7 +132,7 @@ def _setup(results: SuiteResults) -> str:
         ("selection", selection_policy(results)),
         ("plugins", [Path(file).name for file in results.plugins]),
         ("report made by", [f"mobench {version('mobench')}"]),
-        *results.provenance.facts(),
+        *provenance_facts(results.provenance),
     ]
     listed = "".join(
         f"<dt>{escape(term)}</dt>" + "".join(f"<dd>{escape(str(text))}</dd>" for text in texts)

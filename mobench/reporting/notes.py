@@ -12,7 +12,10 @@ from mobench.scoring.indicators.paired import FEWEST_SEEDS
 from mobench.scoring.indicators.ranks import LEVEL
 from mobench.scoring.indicators.signed_rank import smallest_p_value
 from mobench.scoring.pairs import Pair
+from mobench.scoring.provenance import Provenance
 from mobench.scoring.results import SuiteResults
+from mobench.scoring.runs import LACKS
+from mobench.scoring.standings import Standings
 from mobench.scoring.tables import Estimate, Note, Table
 
 INTERVALS = "In brackets: 95 % bootstrap interval over seeds."
@@ -87,6 +90,54 @@ def state(results: SuiteResults) -> str:
     failed = f", {results.failed} of them failed" if results.failed else ""
     failed += f" ({results.diverged} diverged)" if results.diverged else ""
     return f"{len(results.table)} of {results.planned} planned runs are stored{failed}"
+
+
+def incomplete_lines(results: SuiteResults) -> list[str]:
+    """Say, for every method and set of missing metrics, whose runs count as failed, and why."""
+    table = results.table
+    found = table[table["error"].astype(str).str.startswith(LACKS)]
+    return [
+        f"{contender}: {len(runs)} of its runs {'counts' if len(runs) == 1 else 'count'} as failed: {error}"
+        for (contender, error), runs in found.groupby(["contender", "error"], sort=False)
+    ]
+
+
+def remarks_on(found: Standings) -> list[str]:
+    """Say who and what is not ranked, and what the ranks cannot tell."""
+    ranked, said = found.ranked, []
+    if ranked.unranked:
+        said.append(f"Not ranked, since not entered in every ranked suite: {', '.join(ranked.unranked)}.")
+    if ranked.left_out:
+        suites = sorted({contest.suite for contest in ranked.left_out})
+        said.append(f"Not part of the ranking, since not all ranked contenders entered: {', '.join(suites)}.")
+    single = sorted({contest.suite for contest in ranked.contests if len(contest.values) == 1})
+    if single:
+        said.append(f"One seed only in {', '.join(single)}: intervals lack its noise.")
+    if ranked.contests and found.critical_difference is None:
+        blocks = f"{found.blocks} {found.unit}{'s' * (found.blocks != 1)}"
+        said.append(f"{blocks} cannot tell {len(ranked.contenders)} contenders apart.")
+    return said
+
+
+def provenance_facts(found: Provenance) -> list[tuple[str, list[str]]]:
+    """Return where results come from, as terms and descriptions."""
+
+    def counted(counts: dict[str, int]) -> list[str]:
+        return [f"{key} ({count} runs)" for key, count in sorted(counts.items(), key=lambda item: -item[1])]
+
+    rows = [
+        ("mobench", counted(found.versions)),
+        ("commit", counted(found.commits)),
+        ("libraries", counted(found.libraries)),
+        ("machines", counted(found.machines)),
+        ("ran", [f"{_minute(found.first)} to {_minute(found.last)}"] if found.first else []),
+    ]
+    notes = ["A plus after a commit: the sources differed from it."] if any("+" in key for key in found.commits) else []
+    return [(term, entries) for term, entries in [*rows, ("", notes)] if entries]
+
+
+def _minute(stamp: str) -> str:
+    return f"{stamp[:10]} {stamp[11:16]} UTC"
 
 
 def selection_policy(results: SuiteResults) -> list[str]:

@@ -14,10 +14,9 @@ from rich.text import Text
 
 from mobench.core.plain_text import plain
 from mobench.reporting.format import headings, lines_of
-from mobench.reporting.notes import sentences, state, verdict, verdict_on_claims
+from mobench.reporting.notes import incomplete_lines, sentences, state, verdict, verdict_on_claims
 from mobench.scoring.headline import AIM, DIFFERENCE
 from mobench.scoring.results import SuiteResults
-from mobench.scoring.runs import unscored_lines
 from mobench.scoring.suite_tables import pivot_tables
 from mobench.scoring.tables import Column, Table
 
@@ -50,7 +49,7 @@ def print_results(
         return
     print_heading(console, results.suite.title, results.suite.name, results.profile)
     console.print(state(results))
-    for line in unscored_lines(results.table):
+    for line in incomplete_lines(results):
         console.print(Text(line))
     if not len(results.done):
         console.print(f"None of {len(results.table)} runs finished, so there is nothing to score.")

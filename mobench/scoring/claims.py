@@ -20,7 +20,6 @@ from mobench.scoring.query import Query, has_column
 from mobench.store.record import RunRecord
 
 Records = Callable[[], Iterable[RunRecord]]
-SIGNS = {"<=": "≤", ">=": "≥", "==": "=", "<": "<", ">": ">"}
 _HOLDS: dict[str, Callable[[Any, Any, float], Any]] = {
     "<=": lambda measured, bound, tolerance: measured <= bound + tolerance,
     ">=": lambda measured, bound, tolerance: measured >= bound - tolerance,

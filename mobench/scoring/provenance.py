@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,24 +47,6 @@ class Provenance:
         parts = [str(hardware.get("cpu")), f"{hardware.get('cores')} cores", *_arithmetic(hardware)]
         _count(self.machines, f"{hardware.get('device')}: {', '.join(parts)}", runs)
 
-    def facts(self) -> list[tuple[str, list[str]]]:
-        """Return where results come from, as terms and descriptions."""
-
-        def counted(counts: dict[str, int]) -> list[str]:
-            return [f"{key} ({count} runs)" for key, count in sorted(counts.items(), key=lambda item: -item[1])]
-
-        rows = [
-            ("mobench", counted(self.versions)),
-            ("commit", counted(self.commits)),
-            ("libraries", counted(self.libraries)),
-            ("machines", counted(self.machines)),
-            ("ran", [f"{_minute(self.first)} to {_minute(self.last)}"] if self.first else []),
-        ]
-        notes = (
-            ["A plus after a commit: the sources differed from it."] if any("+" in key for key in self.commits) else []
-        )
-        return [(term, entries) for term, entries in [*rows, ("", notes)] if entries]
-
     @classmethod
     def together(cls, parts: Iterable[Provenance]) -> Provenance:
         """Return what several suites have in common."""
@@ -93,10 +75,6 @@ def _count(counts: dict[str, int], key: str, by: int) -> None:
     counts[key] = counts.get(key, 0) + by
 
 
-def _minute(stamp: str) -> str:
-    return f"{stamp[:10]} {stamp[11:16]} UTC"
-
-
 @dataclass(frozen=True)
 class SentIn:
     """The submitted runs of one method in one suite."""
@@ -114,12 +92,3 @@ class SentIn:
     def claimed(self) -> bool:
         """Whether what the runs cost is, at least in part, the submitter's word."""
         return len(self.repeated) < self.runs
-
-
-def verdict_over(parts: Sequence[SentIn]) -> str:
-    """Return the verdict on a method's runs in several suites, empty where none were sent in."""
-    if len(parts) < 2:
-        return parts[0].verdict if parts else ""
-    unranked = sum(not part.ranked for part in parts)
-    words = f"{sum(len(part.repeated) for part in parts)} of {sum(part.runs for part in parts)} runs repeated"
-    return f"{words}; too few in {unranked} of {len(parts)} suites" if unranked else words

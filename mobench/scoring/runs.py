@@ -188,15 +188,6 @@ def runs_table(runs: RunColumns) -> pd.DataFrame:
     return without_unscored(table, {instance: spec.build_problem() for instance, spec in known.items()})
 
 
-def unscored_lines(table: pd.DataFrame) -> list[str]:
-    """Return a line for every method and every set of missing metrics: whose runs count as failed, and why."""
-    found = table[table["error"].astype(str).str.startswith(LACKS)]
-    return [
-        f"{contender}: {len(runs)} of its runs {'counts' if len(runs) == 1 else 'count'} as failed: {error}"
-        for (contender, error), runs in found.groupby(["contender", "error"], sort=False)
-    ]
-
-
 def _needed(problem: Problem) -> dict[str, None]:
     """Return the metrics that every finished run of a problem has, each once."""
     losses = [f"loss/{name}" for name in problem.objectives()]

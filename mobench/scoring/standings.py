@@ -45,8 +45,6 @@ class Standings:
     """What a block of the tests is."""
     ranked: RankedContenders
     """The contests and contenders that are ranked, and those that are not."""
-    remarks: tuple[str, ...]
-    """What a reader must know beside the numbers."""
 
 
 def standings(contests: Sequence[Contest]) -> Standings:
@@ -71,7 +69,6 @@ def standings(contests: Sequence[Contest]) -> Standings:
         len(scores),
         unit,
         ranked,
-        _remarks(ranked, len(scores), unit, difference),
     )
 
 
@@ -134,18 +131,6 @@ def _intervals(listed: Sequence[Contest], ranks: Sequence[Array], means: Array) 
     return np.minimum(low, means), np.maximum(high, means)
 
 
-def _remarks(ranked: RankedContenders, blocks: int, unit: str, difference: float | None) -> tuple[str, ...]:
-    found = list(ranked.remarks)
-    single = sorted({contest.suite for contest in ranked.contests if len(contest.values) == 1})
-    if single:
-        found.append(
-            f"One seed only in {', '.join(single)}: no win or loss is counted there, and intervals lack its noise."
-        )
-    if ranked.contests and difference is None:
-        found.append(f"{blocks} {unit}{'s' * (blocks != 1)} cannot tell {len(ranked.contenders)} contenders apart.")
-    return tuple(found)
-
-
 EXHAUSTIVE = 12
 """Up to so many different sets of contenders all choices of suites are tried; beyond, those of up to three sets."""
 
@@ -158,17 +143,6 @@ class RankedContenders:
     contests: tuple[Contest, ...]
     unranked: tuple[str, ...]
     left_out: tuple[Contest, ...]
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Say in words who and what is not ranked."""
-        found = []
-        if self.unranked:
-            found.append(f"Not ranked, since not entered in every ranked suite: {', '.join(self.unranked)}.")
-        if self.left_out:
-            suites = sorted({contest.suite for contest in self.left_out})
-            found.append(f"Not part of the ranking, since not all ranked contenders entered: {', '.join(suites)}.")
-        return tuple(found)
 
 
 def ranked_contenders(contests: Sequence[Contest]) -> RankedContenders:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import math
 import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from mobench.leaderboard.site.contender_links import contender_links
 from mobench.leaderboard.site.documents import text_of
@@ -15,6 +18,9 @@ from mobench.leaderboard.site.reading import read_results
 from mobench.leaderboard.site.submissions import read_submissions
 from mobench.planning.suite import load_suite
 from mobench.reporting.format import lines_of
+from mobench.reporting.terminal import print_results
+from mobench.scoring.headline import AIM
+from mobench.scoring.tables import number_of
 from mobench.store.folder import Store
 from mobench.submissions.verdict_file import read_verdicts
 
@@ -44,6 +50,34 @@ def printed(shipped):
         cells = (text for line in lines_of(results.headline) for text in line)
         texts[results.suite.name, results.profile] = set(filter(QUOTED.fullmatch, cells))
     return texts
+
+
+def in_order(numbers, direction):
+    finite = [number for number in numbers if math.isfinite(number)]
+    best_first = sorted(finite, reverse=direction == "max")
+    return finite == best_first and not any(map(math.isfinite, numbers[len(finite) :]))
+
+
+def test_printed_order_is_the_order_of_numbers(shipped):
+    """Of every suite, on a terminal of 80 columns and in every table of the model that documents are made of."""
+    ranked = 0
+    for results in shipped:
+        console = Console(file=io.StringIO(), width=80)
+        print_results(console, results, more="mobench results view=all")
+        lines = console.file.getvalue().splitlines()
+        assert max(map(len, lines)) <= 80
+        if AIM in (column.key for column in results.headline.columns):
+            titles = [row.title for row in results.headline.rows]
+            found = [next(line for line in lines if line.startswith(f"{title}  ")) for title in titles]
+            assert [line for line in lines if line in found] == found
+            numbers = [float(line.removeprefix(title).split()[0]) for title, line in zip(titles, found, strict=True)]
+            assert in_order(numbers, results.headline.direction)
+            ranked += 1
+        for table in results.tables:
+            columns = table.ranked_by or [column.key for column in table.columns if column.direction][:1]
+            if table.direction is not None and len(columns) == 1:
+                assert in_order([number_of(value) for value in table.column(columns[0])], table.direction), table.title
+    assert ranked == 21 and len(shipped) == 25
 
 
 def words_of(finding):

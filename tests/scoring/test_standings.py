@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from mobench.planning.suite import Suite
+from mobench.reporting.notes import remarks_on
 from mobench.scoring.contests import Contest
 from mobench.scoring.standings import standings
 from tests.scoring.made_results import results_of
@@ -111,7 +112,7 @@ def test_an_interval_holds_the_mean_and_needs_something_to_draw():
     assert (found["high"] - found["low"] > 0.1).all()
     lone = standings([contest({"a": [1.0], "b": [0.0]})])
     assert lone.frame[["low", "high"]].isna().all(axis=None)
-    assert any("One seed only in s" in remark for remark in lone.remarks)
+    assert any("One seed only in s" in remark for remark in remarks_on(lone))
 
 
 def test_nothing_gives_empty_standings():
@@ -130,7 +131,7 @@ def test_who_did_not_enter_is_unranked_and_not_a_failure():
     assert found.frame["contender"].tolist() == ["a", "b", "late"]
     assert row(found, "late")[["ranked", "contests", "failed_contests"]].tolist() == [False, 1, 0]
     assert math.isnan(row(found, "late")["mean_rank"])
-    assert any("late" in remark for remark in found.remarks)
+    assert any("late" in remark for remark in remarks_on(found))
 
 
 def test_a_suite_of_one_method_does_not_shrink_the_field():

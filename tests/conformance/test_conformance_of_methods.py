@@ -39,6 +39,16 @@ VARIANTS: list[Case] = [
     ("lexicographic", {"threshold": (1.0, 0.5)}),
     ("gradnorm", {"layer": "all", "lr": 0.5}),
     ("stch", {"preference": (1.0, 2.0, 3.0), "smoothing": 0.01}),
+    ("ws", {"weight": (0.2, 0.3, 0.5)}),
+    ("nashmtl", {"unsolved": "previous"}),
+    ("auxinash", {"unsolved": "previous"}),
+    ("fairgrad", {"unsolved": "previous", "alpha": 100.0}),
+    ("moco", {"form": "softmax"}),
+    ("sdmgrad", {"batches": "two"}),
+    ("dbgd", {"phi": "loss"}),
+    ("dbgd", {"barrier": "secondaries"}),
+    ("png", {"e": 0.0}),
+    ("bloop", {"rho": 1.0, "weight": (0.5, 2.0)}),
 ]
 CASES: list[Case] = [(name, {}) for name in methods()] + VARIANTS
 

@@ -103,22 +103,32 @@ class Watcher:
 class WatchedStep(Step):
     """A step that notes whether its losses and bounds are read."""
 
-    __slots__ = ("_bounds", "_k", "_losses", "_watcher")
+    __slots__ = ("_bounds", "_k", "_losses", "_other", "_watcher")
 
-    def __init__(self, scene: Scene, watcher: Watcher, iteration: int) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        watcher: Watcher,
+        iteration: int,
+        total_steps: int | None = None,
+        other: Scene | None = None,
+    ) -> None:
+        """Make a step; `other` is the scene of a held-out batch, by default one that looks like the training batch."""
         self._watcher = watcher
         self._k = scene.k
-        super().__init__(scene.losses.copy(), watcher, scene.bounds.copy(), iteration, None, self._evaluate)
+        self._other = other
+        super().__init__(scene.losses.copy(), watcher, scene.bounds.copy(), iteration, total_steps, self._evaluate)
 
     @property
     def k(self) -> int:
         return self._k
 
     def _evaluate(self) -> Step:
-        """Hand out a held-out batch that looks like the training batch."""
+        """Hand out a held-out batch."""
         self._watcher.read.add("held-out batch")
-        scene = self._watcher.scene
-        return Step(scene.losses.copy(), self._watcher, scene.bounds.copy(), self.iteration)
+        watcher = self._watcher if self._other is None else Watcher(self._other)
+        scene = watcher.scene
+        return Step(scene.losses.copy(), watcher, scene.bounds.copy(), self.iteration)
 
     @property
     def losses(self) -> Vector:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from mobench.core.metric import Metric
+from mobench.reporting.related_methods import relation_notes
 from mobench.reporting.sheet import (
     INTERVALS,
     Cell,
@@ -84,6 +85,7 @@ def methods_sheet(results: SuiteResults) -> Sheet:
         "that trained together did for all of them: losses, gradients, the update. "
         "Progress: mean cosine of the update with the gradient of the worst served secondary.",
         *([INTERVALS] if scores["low"].notna().any() else []),
+        *relation_notes(results),
     )
     return Sheet("methods", "Methods over all problem instances", header, tuple(rows), scores, notes)
 

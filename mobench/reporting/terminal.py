@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mobench.core.plain_text import plain, readable
+from mobench.reporting.related_methods import relation_notes
 from mobench.reporting.sheet import Cell, Sheet, number
 from mobench.reporting.sheets import (
     claims_sheet,
@@ -62,7 +63,8 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
         return
     overall = _best_first(_narrowed(methods_sheet(results)))
     print_sheet(console, _rows_of(_with_places(overall) if methods else overall, hidden), intervals=True)
-    console.print(Text(LEGEND, style="dim"))
+    for note in (LEGEND, *relation_notes(results)):
+        console.print(Text(plain(note), style="dim"))
     if any(len(named) > 1 for named in results.all_volumes.values()):
         for sheet in hypervolume_sheets(results):
             print_sheet(console, _rows_of(_arrow_once(_best_first(sheet)), hidden))

@@ -1,0 +1,50 @@
+"""The page of the atlas that ships, its picture, and notes under a suite's table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mobench.core.registry import find_problem
+from mobench.errors import UserError
+from mobench.reporting.atlas_page import BEGIN, END, atlas_markdown, draw_atlas, grid, spelled_class
+from mobench.reporting.related_methods import relation_notes
+from mobench.scoring.atlas import shipped_atlas
+from tests.reporting.frames import results, run, table
+
+PAGE = Path(__file__).parents[2] / "docs" / "atlas.md"
+
+
+def test_the_page_says_what_the_data_say() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert atlas_markdown(shipped_atlas(), text) == text, "make atlas writes the page anew"
+    with pytest.raises(UserError, match="lacks the marks"):
+        atlas_markdown(shipped_atlas(), text.replace(END, ""))
+    assert BEGIN in atlas_markdown(shipped_atlas())
+
+
+def test_a_class_is_written_in_signs() -> None:
+    assert spelled_class([["a", "b", "b(x=1)"], ["a(x=1)", "c(x=1)"], ["b(x=2)"]]) == "a = b ∥ c(x=1)"
+
+
+def test_rows_with_one_letter_have_one_direction() -> None:
+    rows = grid(shipped_atlas())
+    assert set(shipped_atlas().methods) <= set(rows)
+    for place in shipped_atlas().columns[1::2]:
+        letters = {label: marks[place.condition].run for label, marks in rows.items() if place.condition in marks}
+        for label, letter in letters.items():
+            same = {other for other in letters if letter and letters[other] == letter}
+            opposite = {one for pair in place.opposite for one in (pair.one, pair.other)}
+            assert {place.places[each][0] for each in same - opposite} <= {place.places.get(label, ("",))[0]}
+    assert len(draw_atlas(shipped_atlas()).axes[0].patches) > 200
+
+
+def test_a_suites_table_names_what_cannot_differ() -> None:
+    swept = [("fairgrad", {"alpha": alpha}) for alpha in (0.5, 1.0, 2.0)]
+    tried = [("nashmtl", {}), ("imtlg", {}), ("pcd", {}), *swept]
+    runs = table([run(name, seed, settings=settings) for seed in (0, 1) for name, settings in tried])
+    (note,) = relation_notes(results(runs, find_problem("toy")()))
+    assert note.startswith("On any 2 gradients") and note.endswith(": nashmtl ∥ imtlg ∥ fairgrad(alpha=1).")
+    assert relation_notes(results(runs, find_problem("double-well")(k=4))) == []
+    assert "nashmtl ∥ fairgrad(alpha=1)." in relation_notes(results(runs, find_problem("double-well")(k=3)))[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobench.cli.command import PLUGINS, Command, names
-from mobench.core.settings import flag, integer, real, text
+from mobench.core.settings import integer, text
 from mobench.errors import StorageError, UserError
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mobench.scoring.atlas import Atlas
 
 PAGE = "atlas.md"
+PATIENCE_SECONDS = 600.0
+"""How long each kind of gradients may take where code that does not ship with mobench runs."""
 
 
 class CompareMethods(Command):
@@ -35,32 +37,26 @@ class CompareMethods(Command):
     plugins: list[str] = PLUGINS
     draws: int = integer(1000, low=1, meaning="first steps on each kind of gradients")
     out: str | None = text(None, meaning="folder for data, tables and picture", shown="DIR")
-    time_limit: float = real(
-        600.0, low=0.0, low_open=True, meaning="seconds for each kind of gradients, where plugins are loaded"
-    )
-    json: bool = flag(False, meaning="print JSON")
 
     def execute(self) -> int:
         if wrong := [count for count in self.k if not count.isdecimal() or not 2 <= int(count) <= 64]:
             raise UserError(f"k={wrong[0]} is not accepted; k takes whole numbers from 2 to 64, divided by commas")
         from rich.console import Console
 
+        from mobench.core.plain_text import plain
+        from mobench.reporting.atlas_page import atlas_text
         from mobench.running.guarded_call import call_in_worker
         from mobench.running.planned_work import has_foreign_code
-        from mobench.scoring.atlas import JSON
 
         self.plugins = [str(Path(path).resolve()) for path in self.plugins]
         folder = Path(self.out) if self.out else None
         page = _page_in(folder) if folder else ""
         with Console(stderr=True).status("comparing methods") as status:
             if has_foreign_code(self.plugins):
-                atlas: Atlas = call_in_worker("mobench.cli.atlas:atlas_of", self, seconds=self.time_limit)
+                atlas: Atlas = call_in_worker("mobench.cli.atlas:atlas_of", self, seconds=PATIENCE_SECONDS)
             else:
                 atlas = atlas_of(lambda words, limited=True: status.update(words), self)
-        if self.json:
-            print(JSON.dump_json(atlas).decode())
-        else:
-            _print(atlas, self.methods)
+        print("\n".join(map(plain, atlas_text(atlas, self.methods).splitlines())))
         if folder:
             _write(atlas, folder, page)
         return 0
@@ -92,43 +88,11 @@ def _page_in(folder: Path) -> str:
 
 
 def _write(atlas: Atlas, folder: Path, page: str) -> None:
-    from mobench.reporting.atlas_page import PICTURE, atlas_markdown, draw_atlas
+    from mobench.reporting.atlas_page import PICTURE, atlas_page, draw_atlas
     from mobench.reporting.plots.style import house_style
     from mobench.scoring.atlas import FILE, JSON
 
     (folder / FILE).write_bytes(JSON.dump_json(atlas).replace(b'{"condition"', b'\n{"condition"') + b"\n")
-    (folder / PAGE).write_text(atlas_markdown(atlas, page), encoding="utf-8")
+    (folder / PAGE).write_text(atlas_page(atlas, page), encoding="utf-8")
     with house_style():
         draw_atlas(atlas).savefig(folder / PICTURE, bbox_inches="tight")
-
-
-def _print(atlas: Atlas, methods: list[str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from mobench.core.plain_text import plain
-    from mobench.reporting.atlas_page import LETTERS, SIGNS, Mark, grid, sections
-    from mobench.scoring.atlas import method_of
-
-    console = Console(highlight=False)
-    conditions = [column.condition for column in atlas.columns[::2]]
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("method")
-    for each in conditions:
-        table.add_column(f"{each.k}{'×' if each.conflict else ''}{'=' if each.equal else ''}", no_wrap=True)
-    for label, marks in grid(atlas).items():
-        if not methods or method_of(label) in methods:
-            table.add_row(Text(plain(label)), *(Text(marks.get(each, Mark()).text) for each in conditions))
-    console.print(table)
-    columns = "Columns: the number of objectives, × where gradients conflict, = where they have equal lengths. "
-    console.print(Text(f"{columns}{LETTERS} In the lists {SIGNS}.", style="dim"))
-    found = sections(atlas, methods)
-    if not found:
-        console.print("\nNo other method has their update or direction.")
-    for heading, lines in found:
-        console.print(Text(f"\n{heading}", style="bold"))
-        for line in lines:
-            console.print(Text(plain(line)))
-    for name, why in atlas.left_out.items():
-        console.print(Text(plain(f"\n{name}: {why}")))

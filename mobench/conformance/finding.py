@@ -59,8 +59,7 @@ class Finding(Verdict):
     def answer(self) -> str:
         """Whether the property holds, in a word: yes, no, `nearly (2e-5)`, or a dash where the value says all."""
         if self.nearly:
-            digit, _, exponent = f"{self.value:.0e}".partition("e")
-            return f"nearly ({digit}e{int(exponent)})"
+            return f"nearly ({self.value:.0e})".replace("e-0", "e-")
         return {True: "yes", False: "no", None: "–"}[self.holds]
 
     @property

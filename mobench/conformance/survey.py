@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
@@ -29,14 +28,6 @@ DRAWS, RUNS, STEPS = 1000, 4, 120
 """First steps, runs and their length, which is more than twice any default period of a method."""
 
 
-@dataclass(frozen=True)
-class Form:
-    """A method at chosen settings."""
-
-    method: Method
-    label: str
-
-
 def search_points(setting: Setting) -> list[Any]:
     """Return the limits of a setting and three points inside, which its constructor may refuse.
 
@@ -54,8 +45,8 @@ def search_points(setting: Setting) -> list[Any]:
     return [round(point) for point in points] if setting.kind == "integer" else points
 
 
-def forms_of(method: type[Method]) -> list[Form]:
-    """Return a method at its defaults, and with one setting at a time at each of `search_points`."""
+def forms_of(method: type[Method]) -> dict[str, Method]:
+    """Return a method by label: at its defaults, and with one setting at a time at each of `search_points`."""
     varied = [{name: point} for name, setting in method.settings.items() for point in search_points(setting)]
     made: dict[str, Method] = {}
     for settings in ({}, *varied):
@@ -64,7 +55,7 @@ def forms_of(method: type[Method]) -> list[Form]:
         except UserError:
             continue
         made.setdefault(label_of(method, {name: getattr(form, name) for name in form.settings}), form)
-    return [Form(form, label) for label, form in made.items()]
+    return made
 
 
 def survey(
@@ -81,7 +72,8 @@ def survey(
             left_out[method.name] = "no direction: it takes proximal steps on the secondaries after the update"
         else:
             compared.append(method)
-    forms = sorted((form for method in compared for form in forms_of(method)), key=lambda form: "(" in form.label)
+    labelled = {label: form for method in compared for label, form in forms_of(method).items()}
+    forms = dict(sorted(labelled.items(), key=lambda form: "(" in form[0]))
     columns: list[Column] = []
     with one_thread(), np.errstate(all="ignore"):
         for condition in (Condition(*kind) for kind in product(counts, (True, False), (False, True))):
@@ -91,7 +83,7 @@ def survey(
 
 
 def _columns(
-    condition: Condition, forms: Sequence[Form], draws: int, runs: int, left_out: dict[str, str]
+    condition: Condition, forms: Mapping[str, Method], draws: int, runs: int, left_out: dict[str, str]
 ) -> tuple[Column, Column]:
     """Compare first steps, then, of the methods that agree there, whole runs."""
     rng = np.random.default_rng([condition.k, condition.conflict, condition.equal])
@@ -99,11 +91,11 @@ def _columns(
     whole = [random_run(condition, rng, STEPS) for _ in range(runs)]
     columns = []
     for shown in (firsts[:SCREENED], firsts, whole):
-        updates = {form.label: _updates(form, shown, left_out) for form in forms}
+        updates = {label: _updates(label, form, shown, left_out) for label, form in forms.items()}
         answers = {label: update for label, update in updates.items() if update is not None}
         column, related = _relations(condition, shown is whole, answers)
         columns.append(column)
-        forms = [form for form in forms if form.label in related]
+        forms = {label: form for label, form in forms.items() if label in related}
     return columns[1], columns[2]
 
 
@@ -134,9 +126,11 @@ def random_gradients(condition: Condition, rng: np.random.Generator) -> Matrix:
             return np.asarray(units * np.broadcast_to(lengths, k)[:, None])
 
 
-def _updates(form: Form, runs: Sequence[Sequence[tuple[Scene, Scene]]], left_out: dict[str, str]) -> Matrix | None:
+def _updates(
+    label: str, method: Method, runs: Sequence[Sequence[tuple[Scene, Scene]]], left_out: dict[str, str]
+) -> Matrix | None:
     """Return the method's update at every step of every run; None where it refuses, of which the defaults tell why."""
-    method, updates = form.method, []
+    updates = []
     try:
         for seed, run in enumerate(runs):
             method.reset(run[0][0].k, np.random.default_rng(seed))
@@ -147,8 +141,8 @@ def _updates(form: Form, runs: Sequence[Sequence[tuple[Scene, Scene]]], left_out
                 if method.overrides("observe"):
                     method.observe(scene.after.copy())
     except FAILURES as error:
-        if form.label == form.method.name:
-            left_out[f"{form.label} at K = {runs[0][0][0].k}"] = f"{type(error).__name__}: {error}"
+        if label == method.name:
+            left_out[f"{label} at K = {runs[0][0][0].k}"] = f"{type(error).__name__}: {error}"
         return None
     return np.array(updates)
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from mobench.errors import UserError
-from mobench.reporting.markdown import escape_markdown
 from mobench.scoring.atlas import Atlas, Classes, Column, Comparison, Condition, method_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SIGNS = "= joins methods with the same update, ∥ methods with the same direction"
-LETTERS = (
-    "Methods with one letter in a column have one direction there: a capital over whole runs, a small letter at the "
-    "first step only. ± marks a direction that is opposite in a share of steps. A dot is a direction of its own."
+LEGEND = (
+    "Columns: the number of objectives, × where gradients conflict, = where they have equal lengths. Methods with one "
+    "letter in a column have one direction there: a capital over whole runs, a small letter at the first step only. "
+    "± marks a direction that is opposite in a share of steps, a dot one like no other. In the lists = joins methods "
+    "with the same update, ∥ methods with the same direction."
 )
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 COLORS = ("#2f6fb5", "#c9782b", "#3f8f4f", "#b5485d", "#7a5aa6", "#8a6d3b", "#2a9d9d", "#c25fb0", "#9a9a2e", "#5f6b7a")
@@ -51,18 +52,22 @@ def spelled_class(updates: Sequence[Sequence[str]]) -> str:
 
 
 def sections(atlas: Atlas, methods: Collection[str] = ()) -> list[tuple[str, list[str]]]:
-    """Return what was found, a heading and its lines: for each K whatever the gradients, then for each kind of them.
+    """Return headings with lines: what is found for each K whatever the gradients, then what each kind of them adds.
 
-    With `methods` only the lines about these, and only headings with lines.
+    With `methods` only the lines about these.
     """
     found = [(f"K = {k}, whatever the gradients", _directions(atlas.always(k), methods)) for k in atlas.counts]
     for first, run in zip(atlas.columns[::2], atlas.columns[1::2], strict=True):
-        over = _directions(run.classes, methods)
-        at_first = [line for line in _directions(first.classes, methods) if line not in over]
+        known = _directions(atlas.always(run.condition.k), methods)
+        over = [line for line in _directions(run.classes, methods) if line not in known]
+        at_first = [line for line in _directions(first.classes, methods) if line not in (*known, *over)]
         lines = [f"over whole runs: {line}" for line in over] + [f"at the first step: {line}" for line in at_first]
         for one in _about(first.opposite, methods):
             lines.append(f"one line: {one.one} and {one.other}, opposite in {100 * one.value:.2g} % of steps")
-        lines += [f"nearly ({one.value:.0e}): {one.one} ∥ {one.other}" for one in _about(run.nearly, methods)]
+        lines += [
+            f"nearly ({f'{one.value:.0e}'.replace('e-0', 'e-')}): {one.one} ∥ {one.other}"
+            for one in _about(run.nearly, methods)
+        ]
         found.append((first.condition.words, lines))
     return [(heading, lines) for heading, lines in found if lines]
 
@@ -124,28 +129,34 @@ def _matters(label: str, found: Mapping[Condition, Mark], defaults: Mapping[Cond
     )
 
 
-def atlas_markdown(atlas: Atlas, page: str = "") -> str:
-    """Return the page of an atlas; of a `page` that exists only what stands between the marks is written anew."""
+def atlas_text(atlas: Atlas, methods: Collection[str] = ()) -> str:
+    """Return the atlas as it is printed, in 80 columns: the grid, then the lists; with `methods` only about these."""
     conditions = [column.condition for column in atlas.columns[::2]]
-    lines = [
-        f"{len(atlas.methods)} methods; {atlas.draws:,} first steps and {atlas.runs} runs of {atlas.steps} steps on "
-        f"each kind of gradients. {LETTERS}",
-        "",
-        f"| method | {' | '.join(each.words for each in conditions)} |",
-        f"|:--{'|:-:' * len(conditions)}|",
-    ]
-    for label, marks in grid(atlas).items():
-        texts = [marks.get(each, Mark()).text for each in conditions]
-        lines.append(f"| {escape_markdown(label)} | {' | '.join(texts)} |")
-    lines += ["", f"In the lists {SIGNS}."]
-    for heading, found in sections(atlas):
-        lines += ["", f"**{heading}**", "", *(f"- {escape_markdown(line)}" for line in found)]
-    lines += [f"\n{escape_markdown(name)}: {escape_markdown(why)}." for name, why in atlas.left_out.items()]
+    heads = [f"{each.k}{'×' if each.conflict else ''}{'=' if each.equal else ''}" for each in conditions]
+    rows = {label: marks for label, marks in grid(atlas).items() if not methods or method_of(label) in methods}
+    width = max(map(len, ("method", *rows)))
+    lines = [f"{'method':{width}} {' '.join(f'{head:3}' for head in heads)}"]
+    for label, marks in rows.items():
+        lines.append(f"{label:{width}} {' '.join(f'{marks.get(each, Mark()).text:3}' for each in conditions)}")
+    scope = (
+        f"{len(atlas.methods)} methods; {atlas.draws:,} first steps and {atlas.runs} runs of {atlas.steps} steps each."
+    )
+    found = sections(atlas, methods) or [("No other method has their update or direction.", [])]
+    left_out = [f"{name}: {why}" for name, why in atlas.left_out.items()]
+    for heading, listed in [("", [f"{LEGEND} {scope}"]), *found, *([("Left out", left_out)] if left_out else [])]:
+        lines += [*([heading] if not heading else ["", heading])]
+        for line in listed:
+            lines += wrap(line, 80, subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(map(str.rstrip, lines))
+
+
+def atlas_page(atlas: Atlas, page: str = "") -> str:
+    """Return the page of an atlas; of a `page` that exists only what stands between the marks is written anew."""
     head, begin, rest = (page or f"# Which methods differ\n\n![]({PICTURE})\n\n{BEGIN}\n{END}\n").partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
         raise UserError(f"the page of the atlas lacks the marks between which tables go: {BEGIN} and {END}")
-    return "\n\n".join([head + BEGIN, "\n".join(lines), END + tail])
+    return f"{head}{BEGIN}\n\n```text\n{atlas_text(atlas)}\n```\n\n{END}{tail}"
 
 
 class _Letters:

@@ -25,7 +25,7 @@ def test_a_plugin_learns_which_method_it_is(tmp_path):
     atlas = JSON.validate_json((tmp_path / "found" / "atlas.json").read_bytes())
     assert (atlas.counts, atlas.draws, len(atlas.columns)) == ([2], 24, 8)
     page = (tmp_path / "found" / "atlas.md").read_text(encoding="utf-8")
-    assert "![](atlas.png)" in page and "- mine = pcgrad" in page
+    assert "![](atlas.png)" in page and "\nmine = pcgrad" in page
     assert (tmp_path / "found" / "atlas.png").read_bytes().startswith(b"\x89PNG")
 
 

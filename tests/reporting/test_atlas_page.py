@@ -8,7 +8,7 @@ import pytest
 
 from mobench.core.registry import find_problem
 from mobench.errors import UserError
-from mobench.reporting.atlas_page import BEGIN, END, atlas_markdown, draw_atlas, grid, spelled_class
+from mobench.reporting.atlas_page import BEGIN, END, atlas_page, draw_atlas, grid, spelled_class
 from mobench.reporting.related_methods import relation_notes
 from mobench.scoring.atlas import shipped_atlas
 from tests.reporting.frames import results, run, table
@@ -18,10 +18,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "atlas.md"
 
 def test_the_page_says_what_the_data_say() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert atlas_markdown(shipped_atlas(), text) == text, "make atlas writes the page anew"
+    assert atlas_page(shipped_atlas(), text) == text, "make atlas writes the page anew"
     with pytest.raises(UserError, match="lacks the marks"):
-        atlas_markdown(shipped_atlas(), text.replace(END, ""))
-    assert BEGIN in atlas_markdown(shipped_atlas())
+        atlas_page(shipped_atlas(), text.replace(END, ""))
+    assert BEGIN in atlas_page(shipped_atlas())
 
 
 def test_a_class_is_written_in_signs() -> None:

@@ -143,8 +143,9 @@ def atlas_text(atlas: Atlas, methods: Collection[str] = ()) -> str:
     )
     found = sections(atlas, methods) or [("No other method has their update or direction.", [])]
     left_out = [f"{name}: {why}" for name, why in atlas.left_out.items()]
-    for heading, listed in [("", [f"{LEGEND} {scope}"]), *found, *([("Left out", left_out)] if left_out else [])]:
-        lines += [*([heading] if not heading else ["", heading])]
+    lines += ["", *wrap(f"{LEGEND} {scope}", 80)]
+    for heading, listed in [*found, *([("Left out", left_out)] if left_out else [])]:
+        lines += ["", heading]
         for line in listed:
             lines += wrap(line, 80, subsequent_indent="  ", break_on_hyphens=False)
     return "\n".join(map(str.rstrip, lines))

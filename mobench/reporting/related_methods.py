@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pandas as pd
+
+from mobench.core.problem import Problem
 from mobench.core.registry import methods
 from mobench.reporting.atlas_page import spelled_class
 from mobench.scoring.atlas import label_of, same_direction
 from mobench.scoring.contenders import spelled
-from mobench.scoring.suite_results import SuiteResults
 
 
-def relation_notes(results: SuiteResults) -> list[str]:
-    """Return a sentence for each number of objectives at which methods of the suite have one direction."""
-    table, known, notes = results.table, methods(), []
-    counts = {name: len(problem.objectives()) for name, problem in results.problems.items()}
+def relation_notes(table: pd.DataFrame, problems: Mapping[str, Problem]) -> list[str]:
+    """Return a sentence for each number of objectives at which methods of a suite's runs have one direction.
+
+    `problems` are those of the instances in the table.
+    """
+    known, notes = methods(), []
+    counts = {name: len(problem.objectives()) for name, problem in problems.items()}
     for k in sorted(set(counts.values())) if len(table) else ():
         shown: dict[str, str] = {}
         configurations = table[table["instance"].map(counts) == k].drop_duplicates("configuration")
-        for _, rows in configurations.groupby("contender", sort=False):
-            method = known.get(rows["method"].iloc[0])
+        for name, rows in configurations.groupby("method", sort=False):
+            method = known.get(str(name))
             if method is None:
                 continue
             tried = [_settings(row, method.settings) for row in rows.to_dict("records")]
@@ -36,7 +42,7 @@ def relation_notes(results: SuiteResults) -> list[str]:
     return notes
 
 
-def _settings(row: dict[Any, Any], names: Any) -> dict[str, Any]:
+def _settings(row: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return the settings of a row of runs; implicit ones that were left out are NaN, which is not equal to itself."""
     columns = {name: f"method.{name}" for name in names if f"method.{name}" in row}
     return {name: row[column] for name, column in columns.items() if row[column] == row[column]}

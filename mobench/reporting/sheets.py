@@ -85,7 +85,7 @@ def methods_sheet(results: SuiteResults) -> Sheet:
         "that trained together did for all of them: losses, gradients, the update. "
         "Progress: mean cosine of the update with the gradient of the worst served secondary.",
         *([INTERVALS] if scores["low"].notna().any() else []),
-        *relation_notes(results),
+        *relation_notes(results.table, results.problems),
     )
     return Sheet("methods", "Methods over all problem instances", header, tuple(rows), scores, notes)
 

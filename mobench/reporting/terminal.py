@@ -63,7 +63,7 @@ def print_results(console: Console, results: SuiteResults, methods: Collection[s
         return
     overall = _best_first(_narrowed(methods_sheet(results)))
     print_sheet(console, _rows_of(_with_places(overall) if methods else overall, hidden), intervals=True)
-    for note in (LEGEND, *([] if methods else relation_notes(results))):
+    for note in (LEGEND, *([] if methods else relation_notes(results.table, results.problems))):
         console.print(Text(plain(note), style="dim"))
     if any(len(named) > 1 for named in results.all_volumes.values()):
         for sheet in hypervolume_sheets(results):

@@ -11,7 +11,7 @@ from mobench.errors import UserError
 from mobench.reporting.atlas_page import BEGIN, END, atlas_page, draw_atlas, grid, spelled_class
 from mobench.reporting.related_methods import relation_notes
 from mobench.scoring.atlas import shipped_atlas
-from tests.reporting.frames import results, run, table
+from tests.reporting.frames import run, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "atlas.md"
 
@@ -44,7 +44,8 @@ def test_a_suites_table_names_what_cannot_differ() -> None:
     swept = [("fairgrad", {"alpha": alpha}) for alpha in (0.5, 1.0, 2.0)]
     tried = [("nashmtl", {}), ("imtlg", {}), ("pcd", {}), *swept]
     runs = table([run(name, seed, settings=settings) for seed in (0, 1) for name, settings in tried])
-    (note,) = relation_notes(results(runs, find_problem("toy")()))
+    toy, three, four = find_problem("toy")(), *(find_problem("double-well")(k=k) for k in (3, 4))
+    (note,) = relation_notes(runs, {"a": toy})
     assert note.startswith("On any 2 gradients") and note.endswith(": nashmtl ∥ imtlg ∥ fairgrad(alpha=1).")
-    assert relation_notes(results(runs, find_problem("double-well")(k=4))) == []
-    assert "nashmtl ∥ fairgrad(alpha=1)." in relation_notes(results(runs, find_problem("double-well")(k=3)))[0]
+    assert relation_notes(runs, {"a": four}) == relation_notes(runs[:0], {}) == []
+    assert relation_notes(runs, {"a": three})[0].endswith(": nashmtl ∥ fairgrad(alpha=1).")

@@ -64,6 +64,11 @@ coverage: $(VENV)/tested          ## all tests once more, with the lines that no
 faults: $(VENV)/tested            ## 200 kills of drivers and workers, compared with undisturbed runs
 	$(BIN)/python -m pytest -s -m faults tests/faults
 
+.PHONY: atlas
+atlas: $(VENV)/installed          ## compare all methods, and renew methods/atlas.json, docs/atlas.png and the tables of docs/atlas.md
+	$(BIN)/mobench atlas out=docs
+	mv docs/atlas.json methods/atlas.json
+
 peers: $(VENV)/peers              ## compare with other libraries, and renew the table of docs/performance.md; size=quick|default|all only=PARTS out=DIR data.root=DIR
 	$(BIN)/python -m benchmarks.peers $(foreach key,size only out data.root,$(if $($(key)),$(key)=$($(key))))
 

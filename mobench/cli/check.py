@@ -103,8 +103,8 @@ def _print(findings: dict[str, list[Finding]]) -> None:
     for name, found in findings.items():
         table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False, show_header=False)
         for finding in found:
-            verdict = {True: "yes", False: "no", None: "–"}[finding.holds]
-            mark = ("FAILED" if finding.failed else "ok" if finding.holds else "lacks") if finding.required else verdict
+            required = "FAILED" if finding.failed else "ok" if finding.holds else "lacks"
+            mark = required if finding.required else finding.answer
             why = f" (by definition: {finding.lacking})" if finding.lacking and not finding.holds else ""
             table.add_row(mark, finding.name, finding.sentence + why)
         console.print(table)

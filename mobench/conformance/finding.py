@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -41,6 +41,8 @@ class Verdict:
     """The measured figure, None where there is none."""
     sentence: str
     """The finding in words."""
+    nearly: bool = field(default=False, kw_only=True)
+    """Whether a property that does not hold is missed by little: by the value, which is then a distance."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,13 @@ class Finding(Verdict):
     """A required property that does not hold makes a plugin non-conforming; a measured one describes it."""
     lacking: str = ""
     """Why the plugin by its own declaration does not have the property; empty where it declares nothing."""
+
+    @property
+    def answer(self) -> str:
+        """Whether the property holds, in a word: yes, no, `nearly (2e-5)`, or a dash where the value says all."""
+        if self.nearly:
+            return f"nearly ({self.value:.0e})".replace("e-0", "e-")
+        return {True: "yes", False: "no", None: "–"}[self.holds]
 
     @property
     def failed(self) -> bool:
@@ -77,7 +86,7 @@ def _finding(name: str, required: bool, check: Check[SubjectT], subject: Subject
         verdict = check(subject)
     except FAILURES as error:
         verdict = Verdict(False, None, f"raised {type(error).__name__}: {error}")
-    return Finding(verdict.holds, verdict.value, verdict.sentence, name, required)
+    return Finding(verdict.holds, verdict.value, verdict.sentence, name, required, nearly=verdict.nearly)
 
 
 def conforms(findings: Iterable[Finding]) -> bool:

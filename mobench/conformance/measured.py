@@ -16,6 +16,9 @@ from mobench.core.method import Vector
 SAME = 1e-9
 """Directions (of length one) that differ by less count as equal, whatever the input."""
 
+NEARLY = 1e-3
+"""A distance up to which a property that does not hold is said to hold nearly: some 0.06 degrees."""
+
 DRAWS = 500
 """How often a random method is asked when only the distribution of its answers can be compared."""
 
@@ -53,8 +56,10 @@ def _invariance(subject: Subject, changes: Iterable[Callable[[Scene], Scene]], w
             allowed = max(SAME, _rounding(old), _rounding(new))
             distance = float(np.linalg.norm(_unit(update_before) - _unit(update_after)))
             holds, moved, rounding = holds and distance <= allowed, max(moved, distance), max(rounding, allowed)
-    words = "does not change" if holds else "changes"
-    return Verdict(holds, moved, f"the direction {words} {when} (by {moved:.2g}; rounding explains {rounding:.2g})")
+    nearly = not holds and moved <= NEARLY
+    words = "does not change" if holds else "hardly changes" if nearly else "changes"
+    sentence = f"the direction {words} {when} (by {moved:.2g}; rounding explains {rounding:.2g})"
+    return Verdict(holds, moved, sentence, nearly=nearly)
 
 
 def _rounding(scene: Scene) -> float:
@@ -178,8 +183,9 @@ def descends_secondaries(subject: Subject) -> Verdict:
 def _motion(subject: Subject, gradients: Vector, where: str) -> Verdict:
     moved = float(np.linalg.norm(update(subject.started(len(gradients)), Scene.of(gradients))))
     relative = moved / float(np.linalg.norm(gradients, axis=1).max())
-    words = "stops" if relative <= SAME else f"moves on (by {relative:.2g} of the longest gradient)"
-    return Verdict(relative <= SAME, relative, f"{words} {where}")
+    stops = relative <= SAME
+    words = "stops" if stops else f"moves on (by {relative:.2g} of the longest gradient)"
+    return Verdict(stops, relative, f"{words} {where}", nearly=not stops and relative <= NEARLY)
 
 
 def _simplex(k: int) -> Vector:

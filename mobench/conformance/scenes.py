@@ -104,14 +104,23 @@ class Watcher:
 class WatchedStep(Step):
     """A step that notes whether its losses and bounds are read."""
 
-    __slots__ = ("_bounds", "_k", "_losses", "_watcher")
+    __slots__ = ("_bounds", "_k", "_losses", "_other", "_watcher")
 
-    def __init__(self, scene: Scene, watcher: Watcher, iteration: int) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        watcher: Watcher,
+        iteration: int,
+        total_steps: int | None = None,
+        other: Scene | None = None,
+    ) -> None:
+        """Make a step; `other` is the scene of other batches, which by default look like the training batch."""
         self._watcher = watcher
         self._k = scene.k
+        self._other = other
         held_out, second = partial(self._evaluate, "held-out batch"), partial(self._evaluate, "second batch")
         super().__init__(
-            scene.losses.copy(), watcher, scene.bounds.copy(), iteration, None, held_out, second_batch=second
+            scene.losses.copy(), watcher, scene.bounds.copy(), iteration, total_steps, held_out, second_batch=second
         )
 
     @property
@@ -119,10 +128,11 @@ class WatchedStep(Step):
         return self._k
 
     def _evaluate(self, batch: str) -> Step:
-        """Hand out another batch that looks like the training batch."""
+        """Hand out another batch."""
         self._watcher.read.add(batch)
-        scene = self._watcher.scene
-        return Step(scene.losses.copy(), self._watcher, scene.bounds.copy(), self.iteration)
+        watcher = self._watcher if self._other is None else Watcher(self._other)
+        scene = watcher.scene
+        return Step(scene.losses.copy(), watcher, scene.bounds.copy(), self.iteration)
 
     @property
     def losses(self) -> Vector:

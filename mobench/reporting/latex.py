@@ -23,7 +23,7 @@ _SYMBOLS = {
             "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "ε": r"\epsilon", "θ": r"\theta", "κ": r"\kappa",
             "λ": r"\lambda", "µ": r"\mu", "μ": r"\mu", "σ": r"\sigma", "τ": r"\tau", "∇": r"\nabla",
             "‖": r"\Vert", "ℓ": r"\ell", "×": r"\times", "±": r"\pm", "·": r"\cdot", "−": "-", "≈": r"\approx",
-            "≤": r"\leq", "≥": r"\geq", "∞": r"\infty", "→": r"\to",
+            "≤": r"\leq", "≥": r"\geq", "∞": r"\infty", "→": r"\to", "∥": r"\parallel",
             "↑": r"\uparrow", "↓": r"\downarrow", "²": "^2", "³": "^3", "°": r"^\circ",
         }.items()
     },

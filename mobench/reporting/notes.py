@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from mobench.reporting.atlas_page import spelled_class
+from mobench.scoring.atlas import Classes
 from mobench.scoring.claims import ClaimResult
 from mobench.scoring.contender import spelled
 from mobench.scoring.headline import AIM
@@ -180,7 +182,13 @@ def _fixed(label: str, settings: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{label}: {', '.join(shown)}, not selected."
 
 
+def _one_direction(k: int, classes: Classes) -> str:
+    signs = "one direction (∥), or are one update (=) and differ by rounding alone"
+    return f"On any {k} gradients these have {signs}: {'; '.join(map(spelled_class, classes))}."
+
+
 _SENTENCES: dict[str, Callable[..., str]] = {
+    "one-direction": _one_direction,
     "intervals": lambda: INTERVALS,
     "differences": lambda: (
         "In brackets: 95 % interval over seeds, of the difference to the first Student's t at equal seeds."

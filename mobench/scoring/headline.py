@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mobench.scoring.atlas import one_direction
 from mobench.scoring.contests import aim_of
 from mobench.scoring.indicators.paired import FEWEST_SEEDS
 from mobench.scoring.select import Indicator
@@ -94,9 +95,15 @@ def methods_table(results: SuiteResults) -> Table:
     first, differences = _differences(means, results.unranked, column.direction == "max")
     rows = tuple(results.row(name, means.get(name), differences.get(name), *effort[name]) for name in results.order)
     seeds = max((len(found.values) for found in means.values()), default=0)
-    notes = (Note("differences"),) if seeds >= FEWEST_SEEDS else (Note("too-few-seeds", (FEWEST_SEEDS,)),)
+    notes = [Note("differences") if seeds >= FEWEST_SEEDS else Note("too-few-seeds", (FEWEST_SEEDS,))]
+    notes += [Note("one-direction", found) for found in one_direction(results.table, results.problems)]
     table = Table(
-        "methods", f"Methods by {column.label}", (column, difference, *columns), rows, notes=notes, ranked_by=(AIM,)
+        "methods",
+        f"Methods by {column.label}",
+        (column, difference, *columns),
+        rows,
+        notes=tuple(notes),
+        ranked_by=(AIM,),
     ).sorted()
     told = any(found.interval and found.interval.low is not None for found in differences.values())
     together = {first, *(name for name, found in differences.items() if found.holds_zero)} if told else set()

@@ -136,6 +136,10 @@ def test_pcds_additive_epsilon_is_nearly_scale_invariant_and_a_weighted_sum_is_n
     pcd, ws = (_findings(name)["scale-invariant direction"].value for name in ("pcd", "ws"))
     assert isinstance(pcd, float) and isinstance(ws, float)
     assert 1e-9 < pcd < 1e-3 < 1.0 < ws
+    answers = [_findings(name)["scale-invariant direction"].answer for name in ("pcd", "ws", "famo")]
+    assert answers == ["nearly (2e-5)", "no", "yes"]
+    assert _findings("pcd")["length on orthonormal gradients"].answer == "–"
+    assert not any(found.nearly for found in _findings("ws").values()), "a share of zero is no small distance"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mobench.store.record import RunRecord
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from mobench.running.executors.base import Executor, Share
     from mobench.running.planned_work import PlannedWork, Request
     from mobench.store.folder import Store
+    from mobench.store.record import RunRecord
 
 
 def rehearse(work: PlannedWork, request: Request, executor: Executor, share: Share, *, quiet: bool) -> int:

@@ -11,23 +11,26 @@ from mobench.reporting.markdown import escape_markdown, markdown_table
 from mobench.reporting.notes import selection_policy, state
 from mobench.reporting.rendering import Picture
 from mobench.scoring.results import SuiteResults
+from mobench.scoring.suite_tables import has_settings, settings_table
+from mobench.scoring.tables import Table
 
 
 def report_files(results: SuiteResults, pictures: Sequence[Picture]) -> dict[str, bytes]:
     """Return the content of every file of the report by name, `report.md` last; at least one run has finished."""
+    tables = [*results.tables, *(settings_table(table) for table in results.tables if has_settings(table))]
     files: dict[str, bytes] = {}
-    for table in results.tables:
+    for table in tables:
         files[f"{table.name}.tex"] = latex_table(table).encode()
         files[f"{table.name}.csv"] = csv_text(table.frame()).encode()
     for picture in pictures:
         files[f"{picture.name}.svg"] = picture.svg
         files[f"{picture.name}.png"] = picture.png
         files[f"{picture.name}.csv"] = csv_text(picture.data).encode()
-    files["report.md"] = _page(results, pictures).encode()
+    files["report.md"] = _page(results, tables, pictures).encode()
     return files
 
 
-def _page(results: SuiteResults, pictures: Sequence[Picture]) -> str:
+def _page(results: SuiteResults, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
     suite, table = results.suite, results.table
     ids, seeds = sorted(table["problem"].unique()), sorted(table["seed"].unique())
     facts = [
@@ -45,7 +48,7 @@ def _page(results: SuiteResults, pictures: Sequence[Picture]) -> str:
         links = ", ".join(f"[{kind}]({picture.name}.{kind})" for kind in ("svg", "csv"))
         title = escape_markdown(picture.title)
         parts.append(f"## {title}\n\n![{title}]({picture.name}.png)\n\n{links}")
-    for found in results.tables:
+    for found in tables:
         links = ", ".join(f"[{kind}]({found.name}.{kind})" for kind in ("csv", "tex"))
         parts.append(f"## {escape_markdown(found.title)}\n\n{markdown_table(found)}\n{links}")
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mobench.core.metric import Direction, Metric
+from mobench.core.metric import Direction
 from mobench.scoring.tables import Column, Estimate, Range, Table, Value
 
 MISSING = "–"
@@ -110,11 +110,6 @@ def _with_published(table: Table) -> list[Column]:
         for place, column in enumerate(table.columns)
         if any(isinstance(cell := row.cells[place], Estimate) and cell.published for row in table.rows)
     ]
-
-
-def metric_heading(metric: Metric) -> str:
-    """Return a metric as the head of a column: its label, unit and the way it is better."""
-    return metric.heading + ARROWS[metric.better]
 
 
 def slug(text: str) -> str:

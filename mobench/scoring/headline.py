@@ -91,7 +91,7 @@ def methods_table(results: SuiteResults) -> Table:
         return Table("methods", "Effort and cost", columns, rows, ranked_by=())
     column = replace(aim.column, key=AIM)
     difference = Column(DIFFERENCE, "to the first", column.metric, None, column.unit, column.decimals)
-    means = {name: found for name in results.order if (found := _over_instances(results, aim).get(name)) is not None}
+    means = _over_instances(results, aim)
     first, differences = _differences(means, results.unranked, column.direction == "max")
     rows = tuple(results.row(name, means.get(name), differences.get(name), *effort[name]) for name in results.order)
     seeds = max((len(found.values) for found in means.values()), default=0)
@@ -122,7 +122,8 @@ def _over_instances(results: SuiteResults, aim: Indicator) -> dict[str, Estimate
     # A volume of no run is 0, so that only seeds that an instance does not have are lacking.
     whole = 1 if aim.criterion is None else len(found)
     means: dict[str, Estimate] = {}
-    for name in dict.fromkeys(name for estimates in found.values() for name in estimates):
+    entered = {name for estimates in found.values() for name in estimates}
+    for name in filter(entered.__contains__, results.order):
         own = gathered.get(name, {})
         by_seed = {seed: float(np.mean(values)) for seed, values in own.items() if len(values) >= whole}
         parts = [estimates[name] for estimates in found.values() if name in estimates]

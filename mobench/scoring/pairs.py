@@ -82,16 +82,20 @@ def compare_pair(contests: Sequence[Contest], first: str, second: str) -> Pair:
 
 
 def pair_tables(pair: Pair) -> list[Table]:
-    """Return the contests of a pair, a table for each suite and profile."""
-    columns = (
-        Column("a", pair.first), Column("b", pair.second), Column("difference", f"{pair.first} better by"),
-        Column("counts", "won–lost–tied"), Column("p", "p"),
-    )  # fmt: skip
+    """Return the contests of a pair, a table for each suite, profile and metric."""
     tables = []
-    for (suite, profile), part in pair.frame.groupby(["suite", "profile"], sort=False):
+    for (suite, profile, metric), part in pair.frame.groupby(["suite", "profile", "metric"], sort=False):
+        best = part["best"].iloc[0]
+        columns = (
+            Column("a", pair.first, str(metric), best),
+            Column("b", pair.second, str(metric), best),
+            Column("difference", f"{pair.first} better by", str(metric)),
+            Column("counts", "won–lost–tied"),
+            Column("p", "p"),
+        )
         rows = [
             Row(
-                f"{row['instance']} ({row['metric']} {'↑' if row['best'] == 'max' else '↓'})",
+                row["instance"],
                 (
                     row["a"], row["b"], pair.differences[at],
                     f"{row['won']}–{row['lost']}–{row['tied']}", row["p"],
@@ -99,7 +103,9 @@ def pair_tables(pair: Pair) -> list[Table]:
             )
             for at, row in zip(part.index, part.to_dict("records"), strict=True)
         ]  # fmt: skip
-        tables.append(Table("pair", f"{suite}, profile {profile}", columns, tuple(rows), ranked_by=(), first="contest"))
+        tables.append(
+            Table("pair", f"{suite}, profile {profile}: {metric}", columns, tuple(rows), ranked_by=(), first="contest")
+        )
     return tables
 
 

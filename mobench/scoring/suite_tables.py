@@ -226,6 +226,11 @@ def _range(ends: tuple[float, float] | None, relation: str = "") -> Range:
     return Range(low, high, relation)
 
 
+def has_settings(table: Table) -> bool:
+    """Say whether configurations were chosen for a table."""
+    return any(isinstance(cell, Estimate) and cell.settings for row in table.rows for cell in row.cells)
+
+
 def settings_table(table: Table) -> Table:
     """Return the settings of the configurations behind a table of selected ones."""
     chosen = [

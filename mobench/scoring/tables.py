@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -186,10 +186,6 @@ class Table:
 
         kept = tuple(self.columns[place] for place in places)
         return replace(self, columns=kept, rows=narrowed(self.rows), references=narrowed(self.references))
-
-    def where(self, keep: Callable[[Row], bool]) -> Table:
-        """Return the table with some of its rows."""
-        return replace(self, rows=tuple(filter(keep, self.rows)))
 
     def frame(self) -> pd.DataFrame:
         """Return a line for every cell that holds a value, in full precision."""

@@ -61,8 +61,8 @@ class Probe:
     name: str
     precision: str = ""
     """Of a convolution."""
-    spec: RunSpec | None = None
-    """The run whose data is looked at, or whose steps are taken."""
+    specs: tuple[RunSpec, ...] = ()
+    """The runs whose data is looked at, or the one whose steps are taken."""
     seconds: float = 0.0
     """How long these steps may take."""
 
@@ -150,9 +150,8 @@ def examine(share: Share, networks: Networks, plugins: Sequence[str]) -> Iterato
         probes += [*short_form(networks.precisions), Probe("eigh"), *([Probe("tf32")] if device.is_gpu else [])]
         if index == 0 and networks.specs:
             seconds = STEPS_SECONDS / len(networks.specs)
-            probes.append(Probe("resume", spec=_cheapest(networks.specs)))
-            probes += [Probe("data", spec=spec) for spec in networks.specs]
-            probes += [Probe("steps", spec=spec, seconds=seconds) for spec in networks.specs]
+            probes += [Probe("resume", specs=(_cheapest(networks.specs),)), Probe("data", specs=tuple(networks.specs))]
+            probes += [Probe("steps", specs=(spec,), seconds=seconds) for spec in networks.specs]
         for result in _ask_in_turn(device, probes, plugins):
             yield device, result
 
@@ -177,7 +176,10 @@ def _cheapest(specs: Sequence[RunSpec]) -> RunSpec:
 
 
 def _ask_in_turn(device: Device, probes: Sequence[Probe], plugins: Sequence[str]) -> Iterator[ProbeResult]:
-    """Ask one probe after the other; after a failure in a fresh process, since a CUDA error stays in the old one."""
+    """Ask one probe after the other; after a failure in a fresh process, since a CUDA error stays in the old one.
+
+    So are probes on the CPU that train: what a process has freed it may keep, and that would count as its next peak.
+    """
     with ExitStack() as stack:
         caller: Caller | None = None
         for probe in probes:
@@ -185,9 +187,9 @@ def _ask_in_turn(device: Device, probes: Sequence[Probe], plugins: Sequence[str]
             caller.begin(ANSWER, probe, tuple(plugins))
             result = _answer(caller, probe)
             yield result
-            if result.verdict == "failed":
-                if probe.name in FIRST:
-                    return
+            if result.verdict == "failed" and probe.name in FIRST:
+                return
+            if result.verdict == "failed" or (probe.name in TRAINING and not device.is_gpu):
                 stack.close()
                 caller = None
 

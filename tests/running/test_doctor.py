@@ -47,7 +47,7 @@ def ask(name: str, **more: Any) -> ProbeResult:
     if name == "convolution":
         more.setdefault("precision", "float32")
     if name in ("resume", "data", "steps"):
-        more.setdefault("spec", RUN)
+        more["specs"] = (more.pop("spec", RUN),)
     return probes.answer(silent, Probe(name, seconds=1e6, **more), ())
 
 
@@ -96,7 +96,7 @@ RAISING = [
         "LinAlgError: cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR",
     ),
     ("resume", probes, "save_checkpoint", OSError("No space left on device"), "OSError: No space left"),
-    ("data", probes, "label_of_problem", UserError("the network takes other images"), "the network takes other"),
+    ("data", type(RUN.build_problem()), "prepare", UserError("the network takes other images"), "the network takes"),
     (
         "steps",
         probes,
@@ -244,7 +244,8 @@ def test_missing_data_is_noted_and_other_mistakes_fail(monkeypatch: pytest.Monke
     problem = type(RUN.build_problem())
     monkeypatch.setattr(problem, "prepare", raises(MissingDataError("CIFAR10 is not complete in data\nmore")))
     found = ask("data")
-    assert (found.verdict, found.says) == ("note", "compression: CIFAR10 is not complete in data")
+    assert found.verdict == "note" and found.says.startswith("not here for 1 of 1 networks: `mobench run` fetches")
+    assert found.numbers["missing"] == {"compression": "CIFAR10 is not complete in data\nmore"}
     monkeypatch.setattr(problem, "prepare", raises(UserError("these images do not fit")))
     assert ask("data").verdict == "failed"
 

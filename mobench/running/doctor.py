@@ -89,6 +89,8 @@ class Networks:
     """What a plan trains: a run for each kind of network, and the precisions of all runs."""
 
     specs: list[RunSpec]
+    cheapest: RunSpec
+    """The one whose steps cost least, as far as problems say."""
     precisions: list[str]
     left_out: int
     """How many more kinds there are."""
@@ -120,12 +122,18 @@ def planned_networks(
             }
             kinds.setdefault(hash_of([spec.problem, sized]), []).append(spec)
     chosen = [_of_commonest_method(specs) for specs in kinds.values()]
-    return Networks(chosen[:NETWORKS], precisions_of(chosen), len(chosen[NETWORKS:]))
+    return Networks(chosen[:NETWORKS], _cheapest(chosen), precisions_of(chosen), len(chosen[NETWORKS:]))
 
 
 def _of_commonest_method(specs: Sequence[RunSpec]) -> RunSpec:
     ((method, _),) = Counter(spec.method for spec in specs).most_common(1)
     return next(spec for spec in specs if spec.method == method)
+
+
+def _cheapest(specs: Sequence[RunSpec]) -> RunSpec:
+    """Return the run whose steps cost least on the other kind of device, whose speed is assumed: no device is used."""
+    other = "cuda" if resources().torch_device == "cpu" else "cpu"
+    return min(specs, key=lambda spec: spec.build_problem().seconds_per_step(other) or 0.0)
 
 
 def precisions_of(specs: Collection[RunSpec]) -> list[str]:
@@ -148,9 +156,9 @@ def examine(share: Share, networks: Networks, plugins: Sequence[str]) -> Iterato
     for index, device in enumerate(devices_of(share)):
         probes = [Probe("driver")] if index == 0 else []
         probes += [*short_form(networks.precisions), Probe("eigh"), *([Probe("tf32")] if device.is_gpu else [])]
-        if index == 0 and networks.specs:
+        if index == 0:
             seconds = STEPS_SECONDS / len(networks.specs)
-            probes += [Probe("resume", specs=(_cheapest(networks.specs),)), Probe("data", specs=tuple(networks.specs))]
+            probes += [Probe("resume", specs=(networks.cheapest,)), Probe("data", specs=tuple(networks.specs))]
             probes += [Probe("steps", specs=(spec,), seconds=seconds) for spec in networks.specs]
         for result in _ask_in_turn(device, probes, plugins):
             yield device, result
@@ -164,15 +172,11 @@ def short_form(precisions: Sequence[str]) -> list[Probe]:
 def devices_of(share: Share) -> list[Device]:
     """Return each GPU that jobs may use, the CPU if they may use none."""
     used = dict.fromkeys(places(share, visible_devices(resources().device, share.gpus), cores=1))
+    neither = "CUDA" if resources().device.startswith("cuda") else "CPU"
     return [
-        Device("CPU" if place.device is None else f"GPU {place.device}", place.device is not None, place.variables)
+        Device(neither if place.device is None else f"GPU {place.device}", place.device is not None, place.variables)
         for place in used
     ]
-
-
-def _cheapest(specs: Sequence[RunSpec]) -> RunSpec:
-    """Return the run whose steps cost least, as far as problems say."""
-    return min(specs, key=lambda spec: spec.build_problem().seconds_per_step("cuda") or 0.0)
 
 
 def _ask_in_turn(device: Device, probes: Sequence[Probe], plugins: Sequence[str]) -> Iterator[ProbeResult]:

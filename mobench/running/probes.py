@@ -149,6 +149,8 @@ def _why_not(driver: Driver | None) -> tuple[str, str]:
         says = "torch sees no CUDA device"
     except (RuntimeError, AssertionError) as error:
         says = first_line(error)
+    if driver is None:
+        return says, f"Install the driver: `nvidia-smi` has to answer; {goes_on}"
     return says, f"Ask for a GPU where a batch system hands them out (Slurm: --gpus=1); {goes_on}"
 
 

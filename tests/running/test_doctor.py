@@ -344,7 +344,7 @@ def test_the_probes_of_a_second_device_do_not_train(monkeypatch: pytest.MonkeyPa
         "_ask_in_turn",
         lambda device, asked_probes, plugins: asked.extend((device.name, probe.title) for probe in asked_probes) or (),
     )
-    assert [*doctor.examine(doctor.Share(), Networks([RUN], ["bf16", "float32"], 0), ())] == []
+    assert [*doctor.examine(doctor.Share(), Networks([RUN], RUN, ["bf16", "float32"], 0), ())] == []
     common = ["torch", "device", "kernel", "convolution bf16", "convolution float32", "eigh", "tf32"]
     assert [name for device, name in asked if device == "GPU 1"] == common
     assert [name for device, name in asked if device == "GPU 0"] == ["driver", *common, "resume", "data", "steps"]
@@ -377,6 +377,21 @@ def test_a_run_asks_the_short_form_of_each_gpu_before_anything_is_stored(
     mobench(*words)
     monkeypatch.setattr(doctor, "devices_of", lambda share: lost)
     mobench(*words), mobench(*words, "--dry-run")  # nothing begins, so that nothing is asked
+
+
+def test_a_gpu_that_is_asked_for_and_is_not_there_ends_with_the_reason_and_no_traceback(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    from mobench.cli import main
+
+    if torch.cuda.is_available():
+        pytest.skip("a CUDA device is here")
+    with machine():
+        assert main(["doctor", "profile=cifar-small", "device=cuda"]) == 2
+    out, err = capfd.readouterr()
+    lines = [line.split()[:2] for line in out.splitlines()[1:] if not line.startswith(" " * 9)]
+    assert lines == [["ok", "driver"], ["FAILED", "torch"]]
+    assert err.startswith("mobench: CUDA, torch: ") and "device=cpu goes on without the GPU" in err
 
 
 def test_precisions_are_those_of_the_runs() -> None:

@@ -61,8 +61,8 @@ class Probe:
     name: str
     precision: str = ""
     """Of a convolution."""
-    spec: RunSpec | None = None
-    """The run whose data is looked at, or whose steps are taken."""
+    specs: tuple[RunSpec, ...] = ()
+    """The runs whose data is looked at, or the one whose steps are taken."""
     seconds: float = 0.0
     """How long these steps may take."""
 
@@ -89,6 +89,8 @@ class Networks:
     """What a plan trains: a run for each kind of network, and the precisions of all runs."""
 
     specs: list[RunSpec]
+    cheapest: RunSpec
+    """The one whose steps cost least, as far as problems say."""
     precisions: list[str]
     left_out: int
     """How many more kinds there are."""
@@ -120,12 +122,18 @@ def planned_networks(
             }
             kinds.setdefault(hash_of([spec.problem, sized]), []).append(spec)
     chosen = [_of_commonest_method(specs) for specs in kinds.values()]
-    return Networks(chosen[:NETWORKS], precisions_of(chosen), len(chosen[NETWORKS:]))
+    return Networks(chosen[:NETWORKS], _cheapest(chosen), precisions_of(chosen), len(chosen[NETWORKS:]))
 
 
 def _of_commonest_method(specs: Sequence[RunSpec]) -> RunSpec:
     ((method, _),) = Counter(spec.method for spec in specs).most_common(1)
     return next(spec for spec in specs if spec.method == method)
+
+
+def _cheapest(specs: Sequence[RunSpec]) -> RunSpec:
+    """Return the run whose steps cost least on the other kind of device, whose speed is assumed: no device is used."""
+    other = "cuda" if resources().torch_device == "cpu" else "cpu"
+    return min(specs, key=lambda spec: spec.build_problem().seconds_per_step(other) or 0.0)
 
 
 def precisions_of(specs: Collection[RunSpec]) -> list[str]:
@@ -148,11 +156,10 @@ def examine(share: Share, networks: Networks, plugins: Sequence[str]) -> Iterato
     for index, device in enumerate(devices_of(share)):
         probes = [Probe("driver")] if index == 0 else []
         probes += [*short_form(networks.precisions), Probe("eigh"), *([Probe("tf32")] if device.is_gpu else [])]
-        if index == 0 and networks.specs:
+        if index == 0:
             seconds = STEPS_SECONDS / len(networks.specs)
-            probes.append(Probe("resume", spec=_cheapest(networks.specs)))
-            probes += [Probe("data", spec=spec) for spec in networks.specs]
-            probes += [Probe("steps", spec=spec, seconds=seconds) for spec in networks.specs]
+            probes += [Probe("resume", specs=(networks.cheapest,)), Probe("data", specs=tuple(networks.specs))]
+            probes += [Probe("steps", specs=(spec,), seconds=seconds) for spec in networks.specs]
         for result in _ask_in_turn(device, probes, plugins):
             yield device, result
 
@@ -165,19 +172,18 @@ def short_form(precisions: Sequence[str]) -> list[Probe]:
 def devices_of(share: Share) -> list[Device]:
     """Return each GPU that jobs may use, the CPU if they may use none."""
     used = dict.fromkeys(places(share, visible_devices(resources().device, share.gpus), cores=1))
+    neither = "CUDA" if resources().device.startswith("cuda") else "CPU"
     return [
-        Device("CPU" if place.device is None else f"GPU {place.device}", place.device is not None, place.variables)
+        Device(neither if place.device is None else f"GPU {place.device}", place.device is not None, place.variables)
         for place in used
     ]
 
 
-def _cheapest(specs: Sequence[RunSpec]) -> RunSpec:
-    """Return the run whose steps cost least, as far as problems say."""
-    return min(specs, key=lambda spec: spec.build_problem().seconds_per_step("cuda") or 0.0)
-
-
 def _ask_in_turn(device: Device, probes: Sequence[Probe], plugins: Sequence[str]) -> Iterator[ProbeResult]:
-    """Ask one probe after the other; after a failure in a fresh process, since a CUDA error stays in the old one."""
+    """Ask one probe after the other; after a failure in a fresh process, since a CUDA error stays in the old one.
+
+    So are probes on the CPU that train: what a process has freed it may keep, and that would count as its next peak.
+    """
     with ExitStack() as stack:
         caller: Caller | None = None
         for probe in probes:
@@ -185,9 +191,9 @@ def _ask_in_turn(device: Device, probes: Sequence[Probe], plugins: Sequence[str]
             caller.begin(ANSWER, probe, tuple(plugins))
             result = _answer(caller, probe)
             yield result
-            if result.verdict == "failed":
-                if probe.name in FIRST:
-                    return
+            if result.verdict == "failed" and probe.name in FIRST:
+                return
+            if result.verdict == "failed" or (probe.name in TRAINING and not device.is_gpu):
                 stack.close()
                 caller = None
 

@@ -149,6 +149,8 @@ def _why_not(driver: Driver | None) -> tuple[str, str]:
         says = "torch sees no CUDA device"
     except (RuntimeError, AssertionError) as error:
         says = first_line(error)
+    if driver is None:
+        return says, f"Install the driver: `nvidia-smi` has to answer; {goes_on}"
     return says, f"Ask for a GPU where a batch system hands them out (Slurm: --gpus=1); {goes_on}"
 
 
@@ -292,8 +294,7 @@ class OnRandomData(RunSpec):
 
 
 def _stand_in(probe: Probe) -> RunSpec:
-    assert probe.spec is not None
-    return OnRandomData.like(probe.spec)
+    return OnRandomData.like(probe.specs[0])
 
 
 def _resume(probe: Probe) -> Answer:
@@ -331,15 +332,17 @@ def _resume(probe: Probe) -> Answer:
 
 def _data(probe: Probe) -> Answer:
     """Look whether data is there; nothing is fetched."""
-    assert probe.spec is not None
-    problem = probe.spec.build_problem()
-    root = resources().data_root
-    try:
-        problem.prepare()
-    except MissingDataError as error:
-        told = str(error).partition("\n")[0]
-        return Answer(f"{label_of_problem(problem)}: {told}", {"present": False}, note=True)
-    return Answer(f"{label_of_problem(problem)}: all is there", {"present": True, "root": root})
+    missing: dict[str, str] = {}
+    for spec in probe.specs:
+        problem = spec.build_problem()
+        try:
+            problem.prepare()
+        except MissingDataError as error:
+            missing[label_of_problem(problem)] = str(error)
+    if not missing:
+        return Answer("all is there", {"missing": missing})
+    says = f"not here for {len(missing)} of {len(probe.specs)} networks: {HELPS['data']}"
+    return Answer(says, {"missing": missing}, note=True)
 
 
 def _steps(probe: Probe) -> Answer:
@@ -361,7 +364,8 @@ def _steps(probe: Probe) -> Answer:
     else:
         peak = meter.peak(1).resident_bytes
         jobs = max(1, min(usable_cores(), psutil.virtual_memory().available // peak))
-    says = f"{name}: {1e3 * timed.seconds:.3g} ms (mean of {timed.steps}), {_gb(peak)}, {jobs} jobs fit"
+    fits = "1 job fits" if jobs == 1 else f"{jobs} jobs fit"
+    says = f"{name}: {_ms(timed.seconds)} (mean of {timed.steps}), {_gb(peak)}, {fits}"
     numbers = {"seconds_per_step": timed.seconds, "steps": timed.steps, "peak_bytes": peak, "jobs_that_fit": jobs}
     return Answer(says, {"network": name, **numbers})
 
@@ -389,6 +393,10 @@ def _fastest(work: Callable[[], object]) -> float:
         work()
         found.append(finished() - started)
     return min(found)
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:,.0f} ms" if seconds >= 0.1 else f"{1e3 * seconds:.3g} ms"
 
 
 def _gb(count: float) -> str:

@@ -47,7 +47,7 @@ def ask(name: str, **more: Any) -> ProbeResult:
     if name == "convolution":
         more.setdefault("precision", "float32")
     if name in ("resume", "data", "steps"):
-        more.setdefault("spec", RUN)
+        more["specs"] = (more.pop("spec", RUN),)
     return probes.answer(silent, Probe(name, seconds=1e6, **more), ())
 
 
@@ -96,7 +96,7 @@ RAISING = [
         "LinAlgError: cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR",
     ),
     ("resume", probes, "save_checkpoint", OSError("No space left on device"), "OSError: No space left"),
-    ("data", probes, "label_of_problem", UserError("the network takes other images"), "the network takes other"),
+    ("data", type(RUN.build_problem()), "prepare", UserError("the network takes other images"), "the network takes"),
     (
         "steps",
         probes,
@@ -244,7 +244,8 @@ def test_missing_data_is_noted_and_other_mistakes_fail(monkeypatch: pytest.Monke
     problem = type(RUN.build_problem())
     monkeypatch.setattr(problem, "prepare", raises(MissingDataError("CIFAR10 is not complete in data\nmore")))
     found = ask("data")
-    assert (found.verdict, found.says) == ("note", "compression: CIFAR10 is not complete in data")
+    assert found.verdict == "note" and found.says.startswith("not here for 1 of 1 networks: `mobench run` fetches")
+    assert found.numbers["missing"] == {"compression": "CIFAR10 is not complete in data\nmore"}
     monkeypatch.setattr(problem, "prepare", raises(UserError("these images do not fit")))
     assert ask("data").verdict == "failed"
 
@@ -343,7 +344,7 @@ def test_the_probes_of_a_second_device_do_not_train(monkeypatch: pytest.MonkeyPa
         "_ask_in_turn",
         lambda device, asked_probes, plugins: asked.extend((device.name, probe.title) for probe in asked_probes) or (),
     )
-    assert [*doctor.examine(doctor.Share(), Networks([RUN], ["bf16", "float32"], 0), ())] == []
+    assert [*doctor.examine(doctor.Share(), Networks([RUN], RUN, ["bf16", "float32"], 0), ())] == []
     common = ["torch", "device", "kernel", "convolution bf16", "convolution float32", "eigh", "tf32"]
     assert [name for device, name in asked if device == "GPU 1"] == common
     assert [name for device, name in asked if device == "GPU 0"] == ["driver", *common, "resume", "data", "steps"]
@@ -376,6 +377,21 @@ def test_a_run_asks_the_short_form_of_each_gpu_before_anything_is_stored(
     mobench(*words)
     monkeypatch.setattr(doctor, "devices_of", lambda share: lost)
     mobench(*words), mobench(*words, "--dry-run")  # nothing begins, so that nothing is asked
+
+
+def test_a_gpu_that_is_asked_for_and_is_not_there_ends_with_the_reason_and_no_traceback(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    from mobench.cli import main
+
+    if torch.cuda.is_available():
+        pytest.skip("a CUDA device is here")
+    with machine():
+        assert main(["doctor", "profile=cifar-small", "device=cuda"]) == 2
+    out, err = capfd.readouterr()
+    lines = [line.split()[:2] for line in out.splitlines()[1:] if not line.startswith(" " * 9)]
+    assert lines == [["ok", "driver"], ["FAILED", "torch"]]
+    assert err.startswith("mobench: CUDA, torch: ") and "device=cpu goes on without the GPU" in err
 
 
 def test_precisions_are_those_of_the_runs() -> None:

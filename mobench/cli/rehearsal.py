@@ -8,17 +8,18 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from mobench.core.columns import FALLBACK
 
+if TYPE_CHECKING:
+    from mobench.cli.run import Run
     from mobench.planning.plan import Plan
-    from mobench.running.executors.base import Executor, Share
+    from mobench.running.executors.base import Executor
     from mobench.running.planned_work import PlannedWork, Request
     from mobench.store.folder import Store
     from mobench.store.record import RunRecord
 
 
-def rehearse(work: PlannedWork, request: Request, executor: Executor, share: Share, *, quiet: bool) -> int:
+def rehearse(work: PlannedWork, request: Request, executor: Executor, asked: Run) -> int:
     """Do the short runs in a folder that is thrown away, and say of each cell whether it can be run here."""
     from mobench.core.resources import resources
     from mobench.planning.rehearsal import cell_names
@@ -32,24 +33,34 @@ def rehearse(work: PlannedWork, request: Request, executor: Executor, share: Sha
     console.print(
         f"A rehearsal of {len(specs)} cells on {resources().torch_device}: made-up data where a problem has it"
     )
-    with Progress(console, total=len(work.pending), quiet=quiet, work=sum(work.weights)) as progress:
+    limits = [plan.suite.time_limit for plan in work.plans]
+    with Progress(console, total=len(work.pending), quiet=asked.quiet, work=sum(work.weights)) as progress:
         tally = execute(
-            work.groups, store, executor=executor, share=share, plugins=request.plugins,
-            on_event=progress.update, weights=work.weights,
-        )  # fmt: skip
-    if tally.interrupted:
-        console.print("Interrupted.")
-        return 130
+            work.groups,
+            store,
+            executor=executor,
+            share=asked.share,
+            time_limit=None if executor.in_this_process else max(limits, default=None),
+            memory_limit=asked.memory_limit,
+            plugins=request.plugins,
+            on_event=progress.update,
+            weights=work.weights,
+            lease=asked.lease,
+        )
     records = {record.spec.id: record for record in store.records(specs)}
     wrong = 0
     for name, spec in zip(cell_names(list(specs.values())), specs.values(), strict=True):
+        if tally.interrupted and spec.id not in records:
+            continue
         found = list(_findings(records.get(spec.id)))
         wrong += bool(found)
         seconds = records[spec.id].outcome.timings.get("seconds") if spec.id in records else None
         took = "" if seconds is None else f" ({seconds:.1f} s of training)"
-        console.print(f"{'FAILED' if found else 'ok    '} {name}{took}", highlight=False, markup=False, soft_wrap=True)
-        for line in found:
-            console.print(f"       {line}", highlight=False, markup=False, soft_wrap=True)
+        for line in (f"{'FAILED' if found else 'ok    '} {name}{took}", *(f"       {line}" for line in found)):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if tally.interrupted:
+        console.print(f"Interrupted after {len(records)} of {len(specs)} cells. Nothing was kept.")
+        return 130
     for plan in work.plans:
         if trouble := _trouble_of_tables(store, plan):
             wrong += 1
@@ -75,7 +86,7 @@ def _findings(record: RunRecord | None) -> Iterator[str]:
         value = measured.get(metric.name)
         if value is None or not math.isfinite(value):
             yield f"the metric {metric.name} is {'missing' if value is None else value}"
-    if fallbacks := [name for name in outcome.diagnostics if name.startswith("fallback_")]:
+    if fallbacks := [name for name in outcome.diagnostics if name.startswith(FALLBACK)]:
         yield f"the device could not do everything: {', '.join(fallbacks)}"
 
 
@@ -88,7 +99,7 @@ def _trouble_of_tables(store: Store, plan: Plan) -> str:
     from mobench.store.stored_runs import StoredRuns
 
     ids = [spec.id for spec in plan.specs]
-    unseen: Console = Console(file=io.StringIO(), width=200)
+    unseen = Console(file=io.StringIO(), width=200)
     try:
         found = SuiteResults.read(plan.suite, StoredRuns(store, ids), planned=len(ids), differs="a rehearsal")
         print_results(unseen, found, everything=True)

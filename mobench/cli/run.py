@@ -168,7 +168,7 @@ class Run(Command, Resources):
                 fork_server.abandon()  # there is nothing to load torch for
             raise
         if self.rehearsal:
-            return rehearse(work, request, executor, self.share, quiet=self.quiet)
+            return rehearse(work, request, executor, self)
         return _run(work, request, self, executor, log)
 
     @property

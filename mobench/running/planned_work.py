@@ -11,7 +11,6 @@ from typing import Any
 from mobench.core.method import Method
 from mobench.core.problem import Problem
 from mobench.core.registry import (
-    find_problem,
     has_installed_packages,
     load_plugins,
     methods,
@@ -24,7 +23,7 @@ from mobench.core.spec import RunSpec, hash_of
 from mobench.errors import MissingDataError, UserError
 from mobench.planning.estimate import refuse_days_on_cpu
 from mobench.planning.plan import Note as WhoseCode
-from mobench.planning.plan import Plan, expected_seconds, make_groups, make_plan
+from mobench.planning.plan import Plan, cpu_problems, expected_seconds, make_groups, make_plan
 from mobench.planning.problem_suite import suite_of_problem
 from mobench.planning.suite import Suite
 from mobench.running.guarded_call import call_in_worker
@@ -101,12 +100,11 @@ def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]],
     check(suites)
     plans = [make_plan(suite, request.overrides, about) for suite in suites]
     todo = partial(Store(request.root).pending, retry_failed=request.retry_failed)
-    solved = {spec.problem for plan in plans for spec in plan.specs}
-    cpu_problems = frozenset(id_ for id_ in solved if not find_problem(id_).uses_device)
+    on_cpu = cpu_problems(spec for plan in plans for spec in plan.specs)
     if request.prepare:
         for plan in plans:
             runs = todo(plan.specs, on_damage=_told_later)
-            if on_device := [run for run in runs if run.problem not in cpu_problems]:
+            if on_device := [run for run in runs if run.problem not in on_cpu]:
                 _device_workers(request)
                 if request.cpu_by_chance:
                     refuse_days_on_cpu(on_device)
@@ -115,14 +113,14 @@ def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]],
     damage: list[DamagedRecordError] = []
     note("reading the results", limited=False)
     pending = todo(specs.values(), on_damage=damage.append)
-    groups = make_groups([spec for spec in pending if spec.problem in cpu_problems], request.workers, about)
-    if on_device := [spec for spec in pending if spec.problem not in cpu_problems]:
+    groups = make_groups([spec for spec in pending if spec.problem in on_cpu], request.workers, about)
+    if on_device := [spec for spec in pending if spec.problem not in on_cpu]:
         groups += make_groups(on_device, _device_workers(request), about)
     weights = []
     for group in groups:
         about(group[0].build_problem(), "its number of steps")
         weights.append(expected_seconds(group))
-    return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage], cpu_problems)
+    return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage], on_cpu)
 
 
 def _device_workers(request: Request) -> int:

@@ -68,12 +68,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_gpu_on_which_nothing_comes_further_is_closed(folder: Path) -> None:
-    told = mobench(folder, "problem=bowl", "methods=picky", "seeds=8")
+    told = mobench(folder, "problem=bowl", "methods=picky", "seeds=3")
     assert "uncorrectable ECC error" in told and "is used no more" in told and "GPU 0 of " in told
     records = list(Store(folder / "results").records())
-    assert [record.outcome.status for record in records] == ["done"] * 8
+    assert [record.outcome.status for record in records] == ["done"] * 3
     gpus = [entry["gpu"] for entry in begun(folder)]
-    assert gpus.count("0") == 4 and gpus.count("1") == 8
+    assert gpus.count("0") == 4 and gpus.count("1") == 3
 
 
 def test_a_gpu_that_breaks_is_closed_and_without_another_the_command_ends(folder: Path) -> None:
@@ -88,16 +88,12 @@ def test_a_gpu_that_breaks_is_closed_and_without_another_the_command_ends(folder
 
 
 def test_a_method_that_fails_in_fresh_processes_too_is_recorded_and_the_others_are_done(folder: Path) -> None:
-    told = mobench(folder, "problem=bowl", "methods=asserting,witness", "seeds=2", "gpus=1", code=1)
-    failed, done = ([], [])
-    for record in Store(folder / "results").records():
-        (failed if record.outcome.status == "failed" else done).append(record)
-    assert {record.spec.method.partition("@")[0] for record in failed} == {"asserting"} and len(failed) == 2
-    assert len(done) == 2 and "is used no more" not in told
-    for record in failed:
-        assert record.outcome.reason == f"torch.AcceleratorError: {FIRST_LINE} (so did 3 fresh processes)"
+    told = mobench(folder, "problem=bowl", "methods=asserting,witness", "seeds=1", "gpus=1", code=1)
+    outcomes = {record.spec.method: record.outcome for record in Store(folder / "results").records()}
+    assert outcomes["witness@1"].status == "done" and "is used no more" not in told
+    assert outcomes["asserting@1"].reason == f"torch.AcceleratorError: {FIRST_LINE} (so did 3 fresh processes)"
     tried = [entry["pid"] for entry in begun(folder) if entry["method"] == "asserting"]
-    assert len(tried) == len(set(tried)) == 8
+    assert len(tried) == len(set(tried)) == 4
 
 
 def test_without_worker_processes_a_fault_ends_the_command(tmp_path: Path) -> None:

@@ -153,12 +153,6 @@ def test_a_worker_for_each_device_and_cores_for_what_uses_none(folder: Path) -> 
     assert all(entry["threads"] == [1, 1] for entry in seen)
 
 
-def test_gpus_that_torch_cannot_use_are_an_error_before_anything_runs(folder: Path) -> None:
-    told = mobench(folder, "problem=bowl,tray", "methods=witness", cuda=False, code=2)
-    assert "this machine has 2 CUDA devices that torch cannot use: Found no NVIDIA driver" in told
-    assert "device=cpu trains on the CPU" in told and not (folder / "results").exists()
-
-
 def test_a_run_without_memory_is_tried_once_more_alone_on_its_device_and_then_recorded(folder: Path) -> None:
     """Three runs share one device: two of them do not fit beside the others, and one of these never does."""
     words = ("problem=bowl", f"methods={','.join(NAMES)}", "seeds=1", "gpus=1", "jobs_per_gpu=3")
@@ -176,6 +170,18 @@ def test_a_run_without_memory_is_tried_once_more_alone_on_its_device_and_then_re
     assert "out of memory" in records["insatiable"].reason
     assert "(also when it was tried again alone)" in records["insatiable"].reason
     assert "out of memory" in told
+
+
+def test_gpus_that_torch_cannot_use_are_an_error_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(monkeypatch, 2, 0, None)
+    line = ["run", "methods=pcd", "seeds=1", "training.steps=1", "training.epochs=0", f"results={tmp_path / 'results'}"]
+    assert main([*line, "problem=compression"]) == 2
+    said = capsys.readouterr().err
+    assert "this machine has 2 CUDA devices that torch cannot use: Found no NVIDIA driver" in said
+    assert "device=cpu trains on the CPU" in said and list(tmp_path.iterdir()) == []
+    assert main([*line, "problem=two-wells", "jobs=0"]) == 0, "it needs none"
 
 
 def test_days_on_a_cpu_that_nobody_asked_for_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,7 +221,7 @@ def test_jobs_that_share_a_gpu_shorten_the_estimate_by_half_at_most(
     monkeypatch.setattr(speed, "measured_speed", lambda device: speed.ASSUMED["cuda"])
     hours = {}
     for shared in (1, 4):
-        line = ["suite=compression", "profile=paper", "methods=pcd", f"jobs_per_gpu={shared}"]
+        line = ["suite=compression", "profile=paper", "methods=pcd", "seeds=1", f"jobs_per_gpu={shared}"]
         assert main(["run", "--dry-run", *line, f"results={tmp_path / 'results'}"]) == 0
         said = " ".join(capsys.readouterr().out.split())
         assert "in 6 ms (assumed, not measured)" in said

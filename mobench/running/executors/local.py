@@ -28,8 +28,10 @@ class Local(Executor):
     def open(self, setup: Setup) -> None:
         found = {uses_device: self.places(setup.share, uses_device) for uses_device in setup.kinds}
         on_device, on_cpu = found.get(True, []), found.get(False, [])
-        if on_device and on_cpu:  # what trains on a GPU needs a core too
-            on_cpu = [] if on_cpu == on_device else on_cpu[: max(1, len(on_cpu) - len(on_device))]
+        if on_cpu == on_device:
+            on_cpu = []
+        elif on_device and on_cpu and setup.share.jobs is None:  # what trains on a GPU needs a core too
+            on_cpu = on_cpu[: max(1, len(on_cpu) - len(on_device))]
         self._slots = [Slot(place, setup) for place in (*on_device, *on_cpu)]
         self._places = {uses_device: set(places) for uses_device, places in found.items()}
         self._at_once = setup.share.jobs or len(self._slots)

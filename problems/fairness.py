@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -70,6 +70,7 @@ class Fairness(TaskProblem):
         "https://doi.org/10.1214/009053604000000067",
     )
 
+    uses_device: ClassVar[bool] = False
     criterion: str = choice("parity", ("parity", "opportunity"), meaning="whose mean predictions shall be equal")
     group: str = choice("sex", ("sex", "age"), meaning="the protected attribute that makes the two groups")
     width: int = integer(16, low=1, meaning="units of the hidden layer")

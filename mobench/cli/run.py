@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mobench.planning.suite import Suite
     from mobench.running.event_log import EventLog
     from mobench.running.events import Event
+    from mobench.running.machine import Place
     from mobench.running.planned_work import PlannedWork, Request
     from mobench.running.worker_main import Note
 
@@ -126,11 +127,9 @@ class Run(Command, Resources):
         if self.problem and (self.suite or self.profile):
             given = f"suite={','.join(self.suite)}" if self.suite else f"profile={self.profile}"
             raise UserError(f"problem={','.join(self.problem)} runs without a suite; leave {given} out")
-        suites = load_suites(self.suite, self.profile, self.device)
         executor = self.chosen_executor()
-        if not executor.elsewhere:
-            self.check()
-        self.export()
+        self.settle_device(executor)
+        suites = load_suites(self.suite, self.profile, self.device)
         if root.exists() and not root.is_dir():
             raise UserError(f"results={root} is a file; results takes a folder")
         from mobench.running import fork_server
@@ -141,6 +140,8 @@ class Run(Command, Resources):
         needed = guarded and (has_foreign_code(plugins) or not (self.dry_run or executor.elsewhere))
         started = needed and fork_server.start()  # loads torch while the plan is made
         try:
+            workers = executor.places(self.share, uses_device=False)
+            on_device = _places_on_device(executor, self.share)
             request = Request(
                 suites,
                 self.overrides,
@@ -148,13 +149,16 @@ class Run(Command, Resources):
                 plugins,
                 problems=self.problem,
                 retry_failed=self.retry == "failed",
-                workers=executor.capacity(self.share),
+                workers=len(workers),
+                device_workers=on_device if isinstance(on_device, UserError) else len(on_device),
+                cpu_by_chance=self.device == "auto" and isinstance(on_device, list) and on_device[0].device == "cpu",
                 prepare=not self.dry_run,
                 rehearsal=self.rehearsal,
             )
             _print_remarks(suites)
             if self.dry_run:
-                return _dry_run(request, self, guarded)
+                gpus = on_device if isinstance(on_device, list) else []
+                return _dry_run(request, workers, gpus, executor.jobs_per_gpu(self.share), guarded)
             from mobench.running.event_log import EventLog
 
             log = None if self.log is None else EventLog(Path(self.log))
@@ -170,6 +174,17 @@ class Run(Command, Resources):
         if self.rehearsal:
             return rehearse(work, request, executor, self)
         return _run(work, request, self, executor, log)
+
+    def settle_device(self, executor: Executor) -> None:
+        """Refuse a device that is not there, and make the one that is meant known to all processes."""
+        from mobench.running.machine import refuse_contradiction
+
+        refuse_contradiction(self.device, self.gpus)
+        if self.gpus == "none":
+            self.device = "cpu"
+        if not executor.elsewhere:
+            self.check()
+        self.export()
 
     @property
     def share(self) -> Share:
@@ -200,6 +215,14 @@ class Run(Command, Resources):
 def check_suites(suites: Sequence[Suite]) -> None:
     """Refuse what suites name and what does not exist."""
     refuse_mistakes(suites, entries=True)
+
+
+def _places_on_device(executor: Executor, share: Share) -> list[Place] | UserError:
+    """Return the places of runs that use a device, or why there are none: not every plan has such runs."""
+    try:
+        return executor.places(share, uses_device=True)
+    except UserError as error:
+        return error
 
 
 def _print_remarks(suites: Sequence[Suite]) -> None:
@@ -254,6 +277,7 @@ def _run(work: PlannedWork, request: Request, asked: Run, executor: Executor, lo
             on_event=tell,
             weights=work.weights,
             lease=asked.lease,
+            cpu_problems=work.cpu_problems,
         )
         if log is not None:
             log.end(tally)
@@ -327,12 +351,15 @@ def _spell_hours(hours: float) -> str:
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
-def _dry_run(request: Request, asked: Run, guarded: bool) -> int:
+def _dry_run(
+    request: Request, cores: Sequence[Place], devices: Sequence[Place], jobs_per_gpu: float, guarded: bool
+) -> int:
     from rich.console import Console
 
     from mobench.core.speed import ASSUMED, speed_of
     from mobench.reporting.terminal import print_plan
     from mobench.running.guarded_call import call_in_worker
+    from mobench.running.machine import SHARED_GPU, speedup
     from mobench.running.planned_work import has_foreign_code, silent
     from mobench.running.progress import spell_seconds
 
@@ -343,9 +370,15 @@ def _dry_run(request: Request, asked: Run, guarded: bool) -> int:
         estimates = estimate(silent, request)
     here = estimates[0].device
     for each in estimates:
-        print_plan(console, each.plan, each.pending, f"{spell_seconds(each.seconds)} on one {NAMES[here]}")
-    jobs, seconds = request.workers, sum(each.seconds for each in estimates)
-    console.print(f"In all about {spell_seconds(seconds / jobs)} with jobs={jobs}; nothing was run.")
+        taken = [(each.cpu_seconds, "cpu"), (each.seconds, here)]
+        parts = [f"{spell_seconds(seconds)} on one {NAMES[kind]}" for seconds, kind in taken if seconds]
+        print_plan(console, each.plan, each.pending, " and ".join(parts) or spell_seconds(0.0))
+    on_cpu, on_device = sum(each.cpu_seconds for each in estimates), sum(each.seconds for each in estimates)
+    used = devices if on_device else cores
+    gain = speedup(used, jobs_per_gpu)
+    longest = max(on_cpu / len(cores), on_device / gain)
+    shared = f" (jobs that share a GPU count as {SHARED_GPU:g}: assumed, not measured)" if gain < len(used) else ""
+    console.print(f"In all about {spell_seconds(longest)} with jobs={len(used)}{shared}; nothing was run.")
     on_a_gpu = sum(each.gpu_seconds for each in estimates)
     if on_a_gpu:
         console.print(f"This device: {speed_of(here)}.")
@@ -361,8 +394,11 @@ class Estimate:
     plan: Plan
     pending: int
     device: str
-    """`cpu` or `cuda`: where it would run here."""
+    """`cpu` or `cuda`: where runs that use a device would run here."""
     seconds: float
+    """What those would take."""
+    cpu_seconds: float
+    """What the others would."""
     gpu_seconds: float
     """What those of them that state their cost would take on a GPU."""
 
@@ -381,9 +417,11 @@ def estimate(note: Note, request: Request) -> list[Estimate]:
     for plan in work.plans:
         groups = make_groups([spec for spec in plan.specs if spec.id in todo])
         note(f"trying a few steps of suite {plan.suite.name}{_of(request.plugins)}:")
-        seconds = estimate_seconds(groups, here)
+        on_device = [group for group in groups if group[0].problem not in work.cpu_problems]
+        others = [group for group in groups if group[0].problem in work.cpu_problems]
+        seconds, cpu_seconds = estimate_seconds(on_device, here), estimate_seconds(others, "cpu")
         stated = estimate_seconds([group for group in groups if states_its_cost(group)], "cuda")
-        estimates.append(Estimate(plan, sum(map(len, groups)), here, seconds, stated))
+        estimates.append(Estimate(plan, sum(map(len, groups)), here, seconds, cpu_seconds, stated))
     return estimates
 
 

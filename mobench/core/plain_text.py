@@ -41,6 +41,11 @@ def in_one_line(text: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
 
 
+def first_said_by(error: BaseException) -> str:
+    """Return the first line of what an error says, with its type: of a device's, the others are advice."""
+    return in_one_line("".join(traceback.format_exception_only(error)).strip().partition("\n")[0])
+
+
 def said_by(error: BaseException) -> str:
     """Return the last line of what an error says, with its type."""
     return last_line("".join(traceback.format_exception_only(error)))

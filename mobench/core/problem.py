@@ -50,6 +50,8 @@ class Problem(Described, ABC):
     """Name and version, e.g. `double-well@1`. A changed definition is a new version, never an edit."""
     training: ClassVar[Mapping[str, Any]] = {}
     """The training settings of `mobench run problem=…`, which has no suite that would say them."""
+    uses_device: ClassVar[bool] = False
+    """Whether it computes on the device of `resources().torch_device`; otherwise its runs get a core and see no GPU."""
     has_proximal_maps: ClassVar[bool] = False
     """Whether its tasks can take a proximal step on the secondaries, `Task.proximal_step`, at default settings."""
 
@@ -243,6 +245,8 @@ class Task(ABC):
 
 class TaskProblem(Problem):
     """A problem whose seeded instances are networks: a data stream, and losses by autograd or in closed form."""
+
+    uses_device: ClassVar[bool] = True
 
     @abstractmethod
     def start(self, streams: Streams) -> Task:

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mobench.core.cuda import cuda_is_available
+from mobench.core.cuda import cuda_is_available, why_unusable
 from mobench.core.settings import Configurable, choice, flag, real, text
 from mobench.errors import UserError
 
@@ -65,10 +65,14 @@ class Resources(Configurable):
                 "device=cpu always can"
             )
         try:
-            torch.empty(0, device=self.device)
+            found = torch.device(self.device)
+            if found.type != "cuda":
+                torch.empty(0, device=found)
+            reason = why_unusable(self.device) if found.type == "cuda" else ""
         except (RuntimeError, AssertionError) as error:
             reason = str(error).partition("\n")[0]
-            raise UserError(f"device={self.device} cannot be used here: {reason}; device=cpu always can") from None
+        if reason:
+            raise UserError(f"device={self.device} cannot be used here: {reason}; device=cpu always can")
 
     def export(self) -> None:
         """Make these the resources of this process and of all it starts."""
@@ -80,9 +84,9 @@ class Resources(Configurable):
         """The environment of a process that has these resources."""
         return {VARIABLE: json.dumps({name: getattr(self, name) for name in Resources.settings})}
 
-    def with_one_gpu(self) -> Resources:
-        """Return the resources of a process that sees one of the CUDA devices alone; its number is then 0."""
-        return Resources(**self.configuration() | ({"device": "cuda"} if self.device.startswith("cuda") else {}))
+    def on(self, device: str) -> Resources:
+        """Return the same resources with another torch device."""
+        return Resources(**self.configuration() | {"device": device})
 
 
 def resources() -> Resources:

@@ -33,7 +33,7 @@ class Speed:
         return self.eigen * (side / SIDE) ** 3
 
     def __str__(self) -> str:
-        way = "measured here" if self.measured else "assumed"
+        way = "measured here" if self.measured else "assumed, not measured"
         eigen = f"an eigen-decomposition of {SIDE} rows in {1e3 * self.eigen:.3g} ms"
         return f"{self.convolution / 1e9:,.0f} GFLOP/s in convolutions, {eigen} ({way})"
 

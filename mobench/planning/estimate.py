@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec, hash_of
+from mobench.errors import UserError
 from mobench.training.loop import Group
 from mobench.training.optimizer import Training
 
 TRIED_STEPS = 20
+LONGEST_BY_CHANCE = 2 * 86400.0
+"""Seconds that a run may take on a CPU which nobody asked for."""
 
 
 def estimate_seconds(groups: Sequence[Sequence[RunSpec]], device: str) -> float:
@@ -33,6 +36,22 @@ def estimate_seconds(groups: Sequence[Sequence[RunSpec]], device: str) -> float:
         per_step = known[kind] if stated is None else stated
         total += per_step * len(specs) * _steps(first)
     return total
+
+
+def refuse_days_on_cpu(runs: Iterable[RunSpec]) -> None:
+    """Refuse runs that by the stated cost of their problems are made for a GPU: days each on one core."""
+    tried: set[str] = set()
+    for spec in runs:
+        kind = hash_of([spec.problem, spec.problem_settings, spec.run_training])
+        if kind in tried:
+            continue
+        tried.add(kind)
+        seconds = (spec.build_problem().seconds_per_step("cpu") or 0.0) * _steps(spec)
+        if seconds > LONGEST_BY_CHANCE:
+            raise UserError(
+                f"{spec.method} on {spec.problem} would take about {seconds / 86400:,.0f} days on a core of the CPU, "
+                "and no GPU was found or asked for; device=cpu runs it there all the same"
+            )
 
 
 def states_its_cost(specs: Sequence[RunSpec]) -> bool:

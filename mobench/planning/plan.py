@@ -267,6 +267,11 @@ def make_groups(
     return chunks
 
 
+def cpu_problems(specs: Iterable[RunSpec]) -> frozenset[str]:
+    """Return the problems of these runs that use no device."""
+    return frozenset(name for name in {spec.problem for spec in specs} if not find_problem(name).uses_device)
+
+
 def expected_seconds(specs: Sequence[RunSpec]) -> float:
     """Return the seconds that a group may take: right for what is small, and a share of the work for what is not."""
     problem = specs[0].build_problem()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from mobench.core.resources import resources
 from mobench.running.environment import environment
 from mobench.running.executors.base import Limits, Setup
 from mobench.running.executors.local import Slot, poll_slots
@@ -35,7 +36,7 @@ class Agent:
         self.scratch = Scratch()
         self.steps: Steps | None = None
         """How far the job is, as its worker reported last."""
-        self._slot = Slot(Place(None), Setup(limits, on_steps=self._note))
+        self._slot = Slot(Place(resources().device, None), Setup(limits, on_steps=self._note))
         self._slot.prepare()
 
     @property

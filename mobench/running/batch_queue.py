@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 
 from mobench.errors import UserError
+from mobench.running.executors.slurm import asks_for_gpus
 from mobench.running.pilot import Pilot
 
 COMMAND_SECONDS = 60.0
@@ -29,7 +30,7 @@ class BatchQueue(ABC):
     """A queue of jobs with ids."""
 
     @abstractmethod
-    def submit(self, pilots: Sequence[Pilot], folder: Path) -> list[str]:
+    def submit(self, pilots: Sequence[Pilot], folder: Path, uses_gpu: bool) -> list[str]:
         """Queue pilots, as arrays where there are several, and return their ids; logs go to `folder`."""
 
     @abstractmethod
@@ -65,10 +66,11 @@ class SlurmQueue(BatchQueue):
         if answer.returncode:
             raise refusal(answer.stderr)
 
-    def submit(self, pilots: Sequence[Pilot], folder: Path) -> list[str]:
+    def submit(self, pilots: Sequence[Pilot], folder: Path, uses_gpu: bool) -> list[str]:
         ids: list[str] = []
         for start in range(0, len(pilots), ARRAY_SIZE):
-            more = {name: value or True for name, value in self._options.items()}
+            options = {key: value for key, value in self._options.items() if uses_gpu or not asks_for_gpus(key, value)}
+            more = {name: value or True for name, value in options.items()}
             setup = {} if self._setup is None else {"slurm_setup": [self._setup]}
             own = {"slurm_additional_parameters": {"requeue": True, **more}, "slurm_wckey": None, **setup}
             ids += _submitted("slurm", pilots[start : start + ARRAY_SIZE], folder, self._minutes, own)
@@ -96,7 +98,7 @@ class LocalQueue(BatchQueue):
     def __init__(self, minutes: int) -> None:
         self._minutes = minutes
 
-    def submit(self, pilots: Sequence[Pilot], folder: Path) -> list[str]:
+    def submit(self, pilots: Sequence[Pilot], folder: Path, uses_gpu: bool) -> list[str]:
         # Ctrl-C is the driver's business; processes started meanwhile inherit that it is blocked.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:

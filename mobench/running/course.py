@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mobench.running.events import Event, FinishedRun, Split, Started, Stepped
+from mobench.running.events import Event, Finished, FinishedRun, Split, Started, Stepped
 
 
 class Course:
@@ -38,7 +38,7 @@ class Course:
         elif isinstance(event, Split):
             self.running -= event.runs
             self.steps.pop(event.job, None)
-        else:
+        elif isinstance(event, Finished):
             self.steps.pop(event.job, None)
             for run in event.runs:
                 self._finish(run)

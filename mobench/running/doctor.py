@@ -15,7 +15,7 @@ from mobench.planning.plan import make_plan
 from mobench.planning.suite import Suite
 from mobench.running.executors.base import Share
 from mobench.running.guarded_call import Caller
-from mobench.running.machine import places, visible_devices
+from mobench.running.machine import CPU, Place, chosen_devices
 from mobench.running.planned_work import load_noting
 from mobench.running.worker_main import Note
 
@@ -171,11 +171,9 @@ def short_form(precisions: Sequence[str]) -> list[Probe]:
 
 def devices_of(share: Share) -> list[Device]:
     """Return each GPU that jobs may use, the CPU if they may use none."""
-    used = dict.fromkeys(places(share, visible_devices(resources().device, share.gpus), cores=1))
-    neither = "CUDA" if resources().device.startswith("cuda") else "CPU"
-    return [
-        Device(neither if place.device is None else f"GPU {place.device}", place.device is not None, place.variables)
-        for place in used
+    gpus = [Place("cuda", name) for name in chosen_devices(share)]
+    return [Device(f"GPU {place.visible}", True, place.variables) for place in gpus] or [
+        Device("CPU", False, CPU.variables)
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import orjson
 
 from mobench.errors import UserError
-from mobench.running.events import Event, Finished, Split, Started, Stepped, Tally
+from mobench.running.events import Closed, Event, Finished, Split, Started, Stepped, Tally
 from mobench.running.worker import utc_now
 
 STEP_SECONDS = 10.0
@@ -71,6 +71,8 @@ class EventLog:
                 )
         elif isinstance(event, Split):
             self._write("split", job=event.job, runs=event.runs, reason=event.reason, together=event.again)
+        elif isinstance(event, Closed):
+            self._write("closed", device=event.device, reason=event.reason)
         elif isinstance(event, Finished):
             for run in event.runs:
                 self._write(run.status, run=run.id, label=run.label, reason=run.reason, job=event.job)

@@ -65,7 +65,16 @@ class Split:
     job: str = ""
 
 
-Event = Started | Stepped | Finished | Split
+@dataclass(frozen=True)
+class Closed:
+    """Nothing more is begun on a device."""
+
+    device: str
+    reason: str
+    """What went wrong there last."""
+
+
+Event = Started | Stepped | Finished | Split | Closed
 
 
 def label_of(specs: Sequence[RunSpec]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,8 +15,9 @@ from mobench.core.registry import file_digest, load_plugins, plugin_paths
 from mobench.core.spec import RunSpec
 from mobench.errors import StorageError, UserError
 from mobench.running import fork_server
+from mobench.running.device_faults import FRESH_TIMES
 from mobench.running.environment import environment
-from mobench.running.events import Event, Finished, FinishedRun, Split, Started, Stepped, Tally, label_of
+from mobench.running.events import Closed, Event, Finished, FinishedRun, Split, Started, Stepped, Tally, label_of
 from mobench.running.executors.base import Executor, Limits, Setup, Share
 from mobench.running.executors.here import Here
 from mobench.running.executors.local import Local
@@ -57,6 +58,7 @@ def execute(
     weights: Sequence[float] | None = None,
     train: Train | str = TRAINER,
     lease: float = LEASE_SECONDS,
+    cpu_problems: Collection[str] = (),
 ) -> Tally:
     """Train all groups, each in lockstep, and store a record per run.
 
@@ -66,7 +68,8 @@ def execute(
     limits, of seconds and of bytes, bound a job as they bound a single run. A job that crashes, hangs or raises is
     lost: its unfinished groups are tried one by one, and then their runs; a single run that does so becomes a failed
     record. What was killed from outside begins again from its checkpoint, and what ran out of memory is tried once
-    more alone.
+    more alone. Runs whose device failed go on from their checkpoints in a fresh process, and a device on which nothing
+    comes further is closed; the problems `cpu_problems` use none.
 
     Drivers on one results folder share the work: a run that another driver has is left to it, and counted once
     its record is there. A driver whose heartbeat stays away for `lease` seconds loses its runs to the others.
@@ -83,9 +86,14 @@ def execute(
     if groups:
         _prepare_folder(store)
     leases = Leases(store.root, lease)
+    kinds = [group[0].problem not in cpu_problems for group in groups]
     parts = [[group] for group in groups]
     if groups and weights is not None:
-        parts = divide(groups, weights, executor.capacity(share))
+        parts = []
+        for uses_device in sorted(set(kinds)):
+            own = [index for index, kind in enumerate(kinds) if kind == uses_device]
+            workers = len(executor.places(share, uses_device))
+            parts += divide([groups[index] for index in own], [weights[index] for index in own], workers)
     weights = [float(len(group)) for group in groups] if weights is None else weights
     work = {spec.id: weight / len(group) for group, weight in zip(groups, weights, strict=True) for spec in group}
     publisher = Publisher(store.root, leases.owner, len(work), sum(weights))
@@ -95,10 +103,11 @@ def execute(
             stack.enter_context(context)
         tell = partial(_tell, (publisher.update, on_event))
         files = _by_digest(plugins)
-        execution = _Execution(parts, work, store, leases, tell, train, interruption, files, share.jobs_per_gpu)
+        setup = (files, share.jobs_per_gpu, cpu_problems)
+        execution = _Execution(parts, work, store, leases, tell, train, interruption, *setup)
         if groups:
             limits = Limits(time_limit, memory_limit)
-            execution.run(executor, Setup(limits, share, interruption, execution.stepped))
+            execution.run(executor, Setup(limits, share, interruption, execution.stepped, kinds=tuple(set(kinds))))
     execution.tally.seconds = time.perf_counter() - started
     if execution.tally.done + execution.tally.failed < execution.tally.planned:
         execution.tally.signal = interruption.signal
@@ -132,6 +141,8 @@ class _Attempt:
     clock: float = 0.0
     kills: int = 0
     """How often it was killed from outside since its checkpoint was written."""
+    faults: int = 0
+    """How often the device failed under it since then."""
     saved: tuple[int, int] | None = None
     """What its checkpoint was when it began."""
 
@@ -150,6 +161,7 @@ class _Execution:
         interruption: Interruption,
         plugins: Mapping[str, str],
         jobs_per_gpu: int,
+        cpu_problems: Collection[str],
     ) -> None:
         self.store = store
         self.leases = leases
@@ -158,6 +170,7 @@ class _Execution:
         self.interruption = interruption
         self.plugins = plugins
         self.jobs_per_gpu = jobs_per_gpu
+        self.cpu_problems = cpu_problems
         self.environment = environment()
         self.work = work
         """The expected seconds of each run."""
@@ -165,7 +178,10 @@ class _Execution:
         self.stamps = {id_: store.stamp(id_) for id_ in work}
         self.finished: list[str] = []
         self.order = itertools.count()
-        self.queue: list[tuple[bool, float, int, _Attempt]] = []
+        self.queues: dict[bool, list[tuple[tuple[bool, bool, bool, int, float, int], _Attempt]]] = {True: [], False: []}
+        """The jobs that use a device, and those that do not."""
+        self.suspects: set[str] = set()
+        """Methods under which a device failed: others first, which tell whether the device is to blame."""
         self.elsewhere: list[_Attempt] = []
         """What other drivers are doing."""
         self.look_again = self.folder_seen = 0.0
@@ -179,12 +195,19 @@ class _Execution:
         """Return the job of training `groups`, with the plugins that they need."""
         digests = sorted({digest for group in groups for spec in group for digest in spec.sources.values()})
         files = tuple(self.plugins[digest] for digest in digests if digest in self.plugins)
-        root, shared = self.store.root.absolute(), self.jobs_per_gpu
-        return Job(tuple(map(tuple, groups)), root, self.train, self.environment, files, jobs_per_gpu=shared)
+        job = Job(tuple(map(tuple, groups)), self.store.root.absolute(), self.train, self.environment, files)
+        uses_device = any(spec.problem not in self.cpu_problems for spec in job.specs)
+        return replace(job, uses_device=uses_device, jobs_per_gpu=self.jobs_per_gpu)
 
     def push(self, attempt: _Attempt) -> None:
-        """Queue a job; the heaviest leaves first, equals in the order they came, and those to be alone last."""
-        heapq.heappush(self.queue, (attempt.job.alone, -self.work_of(attempt.job), next(self.order), attempt))
+        """Queue a job; the heaviest leaves first, equals in the order they came, and those to be alone last.
+
+        Jobs whose device failed wait for those that were not tried yet; then one after the other is tried to its end.
+        """
+        suspect = any(spec.method in self.suspects for spec in attempt.job.specs)
+        begun = (attempt.faults > 0, -attempt.faults)
+        key = (attempt.job.alone, suspect, *begun, -self.work_of(attempt.job), next(self.order))
+        heapq.heappush(self.queues[attempt.job.uses_device], (key, attempt))
 
     def work_of(self, job: Job) -> float:
         """Return the expected seconds of a job."""
@@ -201,9 +224,10 @@ class _Execution:
                     raise
                 fork_server.abandon()
                 return
-            while (self.queue or self.elsewhere or self.busy) and not self.interruption.requested:
+            while (self.waiting or self.elsewhere or self.busy) and not self.interruption.requested:
                 self.look_after_folder()
                 self.fill(executor)
+                self.refuse_to_wait_for_nothing(executor)
                 self.collect(executor)
             self.wind_down(executor)
         finally:
@@ -226,15 +250,30 @@ class _Execution:
             for attempt in self.elsewhere:
                 self.push(attempt)
             self.elsewhere = []
-        while self.queue and executor.has_room(alone=self.queue[0][0]) and not self.interruption.requested:
-            attempt = heapq.heappop(self.queue)[-1]
-            if not self.lease(attempt):
-                continue
-            attempt.started, attempt.clock = utc_now(), time.perf_counter()
-            attempt.saved = self.checkpoint_stamp(attempt)
-            self.on_event(Started(len(attempt.job.specs), _name(attempt.job), label_of(attempt.job.specs)))
-            self.busy[_key(attempt.job)] = attempt
-            executor.submit(attempt.job)
+        for uses_device, queue in self.queues.items():
+            while queue and executor.has_room(uses_device, queue[0][-1].job.alone) and not self.interruption.requested:
+                attempt = heapq.heappop(queue)[-1]
+                if not self.lease(attempt):
+                    continue
+                attempt.started, attempt.clock = utc_now(), time.perf_counter()
+                attempt.saved = self.store.checkpoint_stamp(attempt.job.specs[0].id)
+                self.on_event(Started(len(attempt.job.specs), _name(attempt.job), label_of(attempt.job.specs)))
+                self.busy[_key(attempt.job)] = attempt
+                executor.submit(attempt.job)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether jobs are queued."""
+        return any(self.queues.values())
+
+    def refuse_to_wait_for_nothing(self, executor: Executor) -> None:
+        """Raise when all that is left waits for a device, and none will have room again."""
+        if self.queues[True] and not self.queues[False] and not self.busy and (reason := executor.why_closed()):
+            runs = sum(len(attempt.job.specs) for _, attempt in self.queues[True])
+            raise UserError(
+                f"no GPU is left: {reason}. {runs} runs are not done; when the cause is removed, the same command "
+                "goes on"
+            )
 
     def lease(self, attempt: _Attempt) -> bool:
         """Keep of a job what is ours to do, if anything; what others have is noted, what they did is counted."""
@@ -277,7 +316,7 @@ class _Execution:
 
     def collect(self, executor: Executor) -> None:
         """Take in the results that have arrived; with nothing under way, wait for other drivers or for room."""
-        if not self.busy and (self.queue or self.elsewhere):
+        if not self.busy and (self.waiting or self.elsewhere):
             self.interruption.wait(POLL_SECONDS)
         for job, result in executor.poll(POLL_SECONDS):
             attempt = self.busy.pop(_key(job))
@@ -287,9 +326,9 @@ class _Execution:
                     raise StorageError(result.reason)
                 self.store.check_writable()
                 result = Lost(result.reason)  # only its own process could not write
-            self.absorb(attempt, result)
+            self.absorb(attempt, result, executor)
 
-    def absorb(self, attempt: _Attempt, result: list[Summary] | Lost | Halted) -> None:
+    def absorb(self, attempt: _Attempt, result: list[Summary] | Lost | Halted, executor: Executor) -> None:
         """Count what is finished; queue again or record as failed what is not."""
         specs = {spec.id: spec for spec in attempt.job.specs}
         if isinstance(result, list):
@@ -301,6 +340,8 @@ class _Execution:
             summaries = [Summary(record.id, record.outcome.status, record.outcome.reason) for record in records]
         name = _name(attempt.job)
         self.finish([(specs.pop(summary.id), summary) for summary in summaries], name)
+        if isinstance(result, Lost) and result.closed:
+            self.on_event(Closed(result.closed, result.reason))
         if not specs:
             return
         rest = attempt.job.only(specs.keys())
@@ -309,6 +350,8 @@ class _Execution:
             self.leave(rest)
         elif isinstance(result, Halted):
             self.begin_again(replace(attempt, job=self.job(rest)), "", name)
+        elif result.of_device:
+            self.after_device_fault(attempt, rest, result, executor)
         elif result.cause == "killed" and self.may_begin_again(attempt, further=bool(summaries)):
             self.begin_again(replace(attempt, job=self.job(rest)), result.reason, name)
         elif len(attempt.job.specs) > 1:
@@ -321,9 +364,40 @@ class _Execution:
         else:
             self.give_up(attempt, result)
 
+    def after_device_fault(self, attempt: _Attempt, rest: Sequence[Group], lost: Lost, executor: Executor) -> None:
+        """Queue again what the device failed under, or record it as failed if fresh processes fail alike.
+
+        That is the first group; those after it, which had not begun, become a job of their own.
+        """
+        group, none_left = rest[0], bool(executor.why_closed())
+        attempt, name = replace(attempt, job=self.job([group])), _name(attempt.job)
+        exhausted = False
+        if lost.cause == "device":
+            attempt.faults = 1 if lost.further else attempt.faults + 1
+            exhausted = attempt.faults > (1 if none_left else FRESH_TIMES) and (none_left or not lost.closed)
+            self.suspect(group[0].method)
+        if exhausted and len(group) == 1:
+            reason = f"{lost.reason} (so did {attempt.faults - 1} fresh processes)"
+            self.give_up(attempt, replace(lost, reason=reason, resumable=True))
+            return
+        for part in [[group]] if not exhausted else [[(spec,)] for spec in group]:
+            self.push(replace(attempt, job=self.job(part), faults=0 if exhausted else attempt.faults))
+        if len(rest) > 1:
+            self.push(_Attempt(self.job(rest[1:])))
+        self.on_event(Split(sum(map(len, rest)), lost.reason, again=not exhausted, job=name))
+
+    def suspect(self, method: str) -> None:
+        """Queue jobs of a method behind all others."""
+        if method not in self.suspects:
+            self.suspects.add(method)
+            attempts = [attempt for _, attempt in self.queues[True]]
+            self.queues[True].clear()
+            for attempt in attempts:
+                self.push(attempt)
+
     def may_begin_again(self, attempt: _Attempt, further: bool) -> bool:
         """Count a kill from outside, from the last one after which the job came `further`; say whether it goes on."""
-        further = further or self.checkpoint_stamp(attempt) != attempt.saved
+        further = further or self.store.checkpoint_stamp(attempt.job.specs[0].id) != attempt.saved
         attempt.kills = 1 if further else attempt.kills + 1
         return attempt.kills <= KILLED_TIMES or self.interruption.requested
 
@@ -331,14 +405,6 @@ class _Execution:
         """Queue what is left of the job of that name, which goes on from its checkpoint."""
         self.push(attempt)
         self.on_event(Split(len(attempt.job.specs), reason, again=True, job=name))
-
-    def checkpoint_stamp(self, attempt: _Attempt) -> tuple[int, int] | None:
-        """Return something that changes whenever the job's checkpoint is written."""
-        try:
-            status = self.store.checkpoint(attempt.job.specs[0].id).stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
 
     def give_up(self, attempt: _Attempt, lost: Lost) -> None:
         """Record a single run as failed."""

@@ -11,7 +11,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing import forkserver, process, resource_tracker, util
 from pathlib import Path
@@ -58,7 +58,7 @@ def _start() -> None:
     # The tracker unblocks signals when it starts; it has to be there before the server is shielded.
     resource_tracker.ensure_running()
     # From the first file in the temporary folder until the server, which removes what is there, no signal gets between.
-    with _shielded(), same_module_path(), _environment({MARK: _folder(), OWNER: owner}):
+    with _shielded(), same_module_path(), environment_variables({MARK: _folder(), OWNER: owner}):
         try:
             forkserver.ensure_running()
         except OSError as error:
@@ -118,7 +118,8 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 @contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
+def environment_variables(variables: Mapping[str, str]) -> Iterator[None]:
+    """Within this block the environment has these variables too."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -40,6 +40,8 @@ class Job:
     """Whether nothing else may use its device meanwhile: memory ran out when it had company."""
     jobs_per_gpu: int = 1
     """How many jobs may share its GPU."""
+    uses_device: bool = True
+    """Whether its problems compute on a device, as `Problem.uses_device` says; if not, it sees no GPU."""
 
     @cached_property
     def specs(self) -> tuple[RunSpec, ...]:
@@ -96,10 +98,22 @@ class Lost:
 
     reason: str
     trace: str = ""
-    cause: Literal["fault", "memory", "killed"] = "fault"
-    """`fault`: the runs' own doing; `memory`: it ran out; `killed`: from outside, or the machine is gone."""
+    cause: Literal["fault", "memory", "killed", "device", "no device"] = "fault"
+    """`fault`: the runs' own doing; `memory`: it ran out; `killed`: from outside, or the machine is gone.
+
+    `device`: the device failed while the runs used it; `no device`: before they began.
+    """
     resumable: bool = False
     """Whether a checkpoint is worth keeping although the run counts as failed: it was merely too slow."""
+    further: bool = False
+    """Whether it came further before its device failed: a run was finished, or the state of one saved."""
+    closed: str = ""
+    """The device on which nothing is begun any more after this; empty where it stays open."""
+
+    @property
+    def of_device(self) -> bool:
+        """Whether the device failed: in the process that used it, every later call would too."""
+        return self.cause in ("device", "no device")
 
     @property
     def error(self) -> str:

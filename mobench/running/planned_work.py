@@ -21,8 +21,9 @@ from mobench.core.registry import (
 from mobench.core.settings import Configurable
 from mobench.core.spec import RunSpec, hash_of
 from mobench.errors import MissingDataError, UserError
+from mobench.planning.estimate import refuse_days_on_cpu
 from mobench.planning.plan import Note as WhoseCode
-from mobench.planning.plan import Plan, expected_seconds, make_groups, make_plan
+from mobench.planning.plan import Plan, cpu_problems, expected_seconds, make_groups, make_plan
 from mobench.planning.problem_suite import suite_of_problem
 from mobench.planning.rehearsal import rehearsed
 from mobench.planning.suite import Suite
@@ -43,6 +44,11 @@ class Request:
     """Problems to run without a suite."""
     retry_failed: bool = False
     workers: int = 1
+    """How many share the runs of problems that use no device."""
+    device_workers: int | UserError = 1
+    """How many share those of the others, or why there is no place for any."""
+    cpu_by_chance: bool = False
+    """Whether these would train on the CPU without anybody having said so."""
     prepare: bool = True
     """Whether data has to be there."""
     rehearsal: bool = False
@@ -59,6 +65,8 @@ class PlannedWork:
     weights: list[float]
     damage: list[str] = field(default_factory=list)
     """What is wrong with stored records; their runs are to do."""
+    cpu_problems: frozenset[str] = frozenset()
+    """The problems of those runs that use no device."""
 
 
 def plan_work(request: Request, check: Callable[[Sequence[Suite]], None], *, guarded: bool) -> PlannedWork:
@@ -97,19 +105,34 @@ def plan_noting(note: Note, request: Request, check: Callable[[Sequence[Suite]],
     if request.rehearsal:
         plans = list(map(rehearsed, plans))
     todo = partial(Store(request.root).pending, retry_failed=request.retry_failed)
+    on_cpu = cpu_problems(spec for plan in plans for spec in plan.specs)
     if request.prepare:
         for plan in plans:
-            _prepare_data(plan.suite, todo(plan.specs, on_damage=_told_later), about)
+            runs = todo(plan.specs, on_damage=_told_later)
+            if on_device := [run for run in runs if run.problem not in on_cpu]:
+                _device_workers(request)
+                if request.cpu_by_chance:
+                    refuse_days_on_cpu(on_device)
+            _prepare_data(plan.suite, runs, about)
     specs = {spec.id: spec for plan in plans for spec in plan.specs}
     damage: list[DamagedRecordError] = []
     note("reading the results", limited=False)
     pending = todo(specs.values(), on_damage=damage.append)
-    groups = make_groups(pending, request.workers, about)
+    groups = make_groups([spec for spec in pending if spec.problem in on_cpu], request.workers, about)
+    if on_device := [spec for spec in pending if spec.problem not in on_cpu]:
+        groups += make_groups(on_device, _device_workers(request), about)
     weights = []
     for group in groups:
         about(group[0].build_problem(), "its number of steps")
         weights.append(expected_seconds(group))
-    return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage])
+    return PlannedWork(plans, pending, groups, weights, [str(each) for each in damage], on_cpu)
+
+
+def _device_workers(request: Request) -> int:
+    """Return how many workers share the runs that use a device; raise where there is no place for any."""
+    if isinstance(request.device_workers, UserError):
+        raise request.device_workers
+    return request.device_workers
 
 
 def _told_later(damage: DamagedRecordError) -> None:

@@ -12,7 +12,7 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from mobench.running.course import Course
-from mobench.running.events import Event, Finished, Split, Stepped
+from mobench.running.events import Closed, Event, Finished, Split, Stepped
 
 LOG_SECONDS = 10.0
 """A log file gets a line at most this often, or at every tenth of the runs."""
@@ -64,6 +64,8 @@ class Progress:
             how = "begin again" if event.again else "go on in smaller groups"
             if event.reason:
                 self._note(f"{event.runs} runs {how}: {event.reason}")
+        elif isinstance(event, Closed):
+            self._note(f"{event.device} is used no more: {event.reason}")
         elif isinstance(event, Finished):
             for run in event.runs:
                 if run.status == "failed":

@@ -8,12 +8,13 @@ import platform
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from mobench.core.outcome import Outcome
-from mobench.core.plain_text import said_by
+from mobench.core.plain_text import first_said_by, said_by
 from mobench.core.registry import file_digest
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
@@ -24,7 +25,7 @@ from mobench.running.memory import MemoryMeter
 from mobench.store.folder import Store
 from mobench.store.record import PeakMemory, RunRecord, SharedProcess, settled
 from mobench.training.step_reports import Listener, listening
-from mobench.training.stopping import Stopped, ran_out_of_memory
+from mobench.training.stopping import Stopped, is_device_fault, ran_out_of_memory
 
 _trained: set[str] = set()
 """The methods that this process has trained."""
@@ -47,6 +48,8 @@ def perform(
     summaries: list[Summary] = []
     for index, specs in enumerate(job.groups):
         result = _train_group(job, specs, passed_on, _reporter(on_steps, index, len(job.groups)))
+        if isinstance(result, Lost):
+            return replace(result, further=result.further or bool(summaries))
         if not isinstance(result, list):
             return result
         summaries += result
@@ -58,7 +61,7 @@ def _train_group(
 ) -> Result:
     store = Store(job.root)
     checkpoint = store.checkpoint(specs[0].id)
-    started, clock = utc_now(), time.perf_counter()
+    saved, started, clock = store.checkpoint_stamp(specs[0].id), utc_now(), time.perf_counter()
     shared = _take_note(job, specs)
     meter = MemoryMeter()
     train, process = _resolve(job.train), os.getpid()
@@ -74,7 +77,10 @@ def _train_group(
     except BaseException as error:  # noqa: BLE001 - whatever a plugin raises costs its own runs alone
         trace = "".join(traceback.format_exception(error))
         if ran_out_of_memory(error):
-            return Lost(f"out of memory: {said_by(error)}", trace, cause="memory")
+            return Lost(f"out of memory: {first_said_by(error)}", trace, cause="memory")
+        if is_device_fault(error):
+            further = store.checkpoint_stamp(specs[0].id) != saved
+            return Lost(first_said_by(error), trace, cause="device", further=further)
         if len(specs) > 1:
             return Lost(said_by(error), trace)
         outcomes = [Outcome.failure(trace, time.perf_counter() - clock)]

@@ -11,18 +11,21 @@ import threading
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import connection, forkserver, parent_process
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from mobench.core.plain_text import said_by
+from mobench.core import cuda
+from mobench.core.plain_text import first_said_by, said_by
 from mobench.core.registry import ignore_installed_packages, load_plugins, methods, problems
+from mobench.core.resources import resources
 from mobench.errors import UserError
 from mobench.running.heap import give_back_freed_memory, keep_freed_memory
 from mobench.running.job import Job, Lost, Result, Steps
 from mobench.running.process_tree import die_with_parent
 from mobench.running.worker import perform
-from mobench.training.stopping import request_stop
+from mobench.training.stopping import is_device_fault, request_stop
 
 STOP = signal.SIGUSR1
 """Asks a worker to save its state and to stop."""
@@ -95,10 +98,22 @@ def _do(job: Job, channel: Connection) -> Result | Raised:
     except UserError as error:
         return Lost(str(error))
     give_back_freed_memory()
+    if job.uses_device and (reason := _why_no_device()):
+        return Lost(f"no CUDA device: {reason}", cause="no device")
     try:
         return perform(job, on_steps=lambda steps: _report(steps, channel))
     except Exception as error:  # noqa: BLE001 - the scheduling process has to know, whatever it is
+        if is_device_fault(error):
+            return Lost(first_said_by(error), traceback.format_exc(), cause="device")
         return Raised(said_by(error), traceback.format_exc())
+
+
+@cache
+def _why_no_device() -> str:
+    """Return why this process cannot compute on the CUDA device that it was promised; empty if it can."""
+    device = resources().device
+    promised = device.startswith("cuda") or (device == "auto" and cuda.cuda_device_count() > 0)
+    return (cuda.why_unusable("cuda") or cuda.why_faulty("cuda")) if promised else ""
 
 
 def _report(steps: Steps, channel: Connection) -> None:

@@ -87,6 +87,14 @@ class Store:
         """Return where the state of run `id_` is kept while it trains."""
         return self.root / "checkpoints" / f"{id_}.pt"
 
+    def checkpoint_stamp(self, id_: str) -> Stamp | None:
+        """Return what changes whenever that state is written, None where there is none."""
+        try:
+            status = self.checkpoint(id_).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
     def artifact(self, id_: str) -> Path:
         """Return where the tensors of a run are kept."""
         return self.root / "artifacts" / id_[:2] / f"{id_}.pt"

@@ -17,7 +17,7 @@ from pathlib import Path
 from mobench.core.registry import load_plugins, methods, source_digest
 from mobench.core.spec import RunSpec, hash_of
 from mobench.errors import UserError
-from mobench.planning.plan import make_groups
+from mobench.planning.plan import cpu_problems, make_groups
 from mobench.running.executor import execute
 from mobench.running.guarded_call import call_in_worker
 from mobench.running.worker_main import Note
@@ -66,7 +66,14 @@ def rerun(bundle: Bundle, store: Store, *, budget: float, seed: int, files: Mapp
     drawn = draw(able, costs, budget, seed) if budget > 0 else []
     if drawn:
         patience = max(PATIENCE_SECONDS, PATIENCE * sum(costs[spec.id] for spec in drawn))
-        execute(make_groups(drawn), store, jobs=jobs, time_limit=patience, plugins=plugins)
+        execute(
+            make_groups(drawn),
+            store,
+            jobs=jobs,
+            time_limit=patience,
+            plugins=plugins,
+            cpu_problems=cpu_problems(drawn),
+        )
         obstacles += _discarded(bundle, store, {spec.id for spec in drawn})
     return Rerun(len(able) + len(specs) - len(fresh), len(drawn), tuple(obstacles))
 
@@ -105,7 +112,8 @@ def _measured_costs(specs: Sequence[RunSpec], plugins: Sequence[str], jobs: int,
     with tempfile.TemporaryDirectory(prefix="mobench-verify-") as folder:
         store = Store(Path(folder))
         limit = min(TRIAL_SECONDS, budget)
-        execute(make_groups(list(trials.values())), store, jobs=jobs, time_limit=limit, plugins=plugins)
+        groups, on_cpu = make_groups(list(trials.values())), cpu_problems(specs)
+        execute(groups, store, jobs=jobs, time_limit=limit, plugins=plugins, cpu_problems=on_cpu)
         timed = {record.id: _seconds(record) for record in store.records()}
     costs = {}
     for spec in specs:

@@ -39,7 +39,7 @@ from mobench.training.sampled_rows import sampled_rows
 from mobench.training.secondary_progress import ProgressSums
 from mobench.training.step import take_steps
 from mobench.training.step_reports import REPORT_SECONDS, tell
-from mobench.training.stopping import Stopped, ran_out_of_memory, stop_requested
+from mobench.training.stopping import Stopped, is_of_the_machine, stop_requested
 
 
 class Group:
@@ -138,7 +138,7 @@ class Group:
                     self.refuse_non_finite_losses(step)
                 chosen = member.take(step)
             except Exception as error:
-                if ran_out_of_memory(error):
+                if is_of_the_machine(error):
                     raise
                 member.fail(error, iteration)
                 continue
@@ -184,7 +184,7 @@ class Group:
         try:
             answers, seconds = take_steps([member.method for member in members], steps)
         except Exception as error:
-            if ran_out_of_memory(error):
+            if is_of_the_machine(error):
                 raise
             for member in members:
                 member.fail(error, self.iteration)
@@ -248,7 +248,9 @@ class Group:
             started = time.perf_counter()
             try:
                 member.method.observe(after[member.index])
-            except Exception as error:  # noqa: BLE001 - as above
+            except Exception as error:
+                if is_of_the_machine(error):
+                    raise
                 member.fail(error, self.iteration)
             member.method_seconds += time.perf_counter() - started
 
@@ -277,7 +279,7 @@ class Group:
                     member.history.add({"step": self.iteration, **last})
                 metrics |= self.workload.stationarity(member.index)
             except Exception as error:
-                if ran_out_of_memory(error):
+                if is_of_the_machine(error):
                     raise
                 member.fail(error, self.iteration)
         if self.progress.steps and not member.by_direction:
@@ -380,7 +382,7 @@ def _resumed(group: Group, checkpoint: Path) -> Group:
         if state["ids"] == [spec.id for spec in specs] and group.fits(state):
             group.load_state_dict(state)
     except Exception as error:
-        if ran_out_of_memory(error):
+        if is_of_the_machine(error):
             raise
         warnings.warn(f"training starts anew: {checkpoint} cannot be used: {error}", RuntimeWarning, stacklevel=2)
         return Group(specs)

@@ -22,6 +22,11 @@ ELEMENT_BY_ELEMENT = (*USED, "adamax", "nadam", "radam", "adadelta", "rprop", "a
 """Optimizers whose step at one number depends on that number's gradients alone."""
 SCHEDULES = ("constant", "cosine")
 TRIAL_STEPS = 10
+CAPTURE_CHECKS = ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check")
+"""Where Adam asks CUDA for its current stream, by the names of several versions of torch.
+
+Even for parameters on the CPU, and the question opens a context on the first GPU.
+"""
 
 
 class Training(Configurable):
@@ -166,6 +171,10 @@ def bare_step(optimizer: torch.optim.Optimizer) -> Callable[[], object]:
     """
     import torch
 
+    if all(parameter.device.type == "cpu" for group in optimizer.param_groups for parameter in group["params"]):
+        for name in CAPTURE_CHECKS:
+            if hasattr(optimizer, name):
+                setattr(optimizer, name, lambda: None)
     kind = type(optimizer)
     bare = inspect.unwrap(kind.step)
     if not kind.__module__.startswith("torch.optim.") or bare.__qualname__ != f"{kind.__name__}.step":

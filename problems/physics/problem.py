@@ -55,6 +55,7 @@ class PhysicsProblem(TaskProblem):
     relative to its size, on a grid.
     """
 
+    uses_device: ClassVar[bool] = False
     low: ClassVar[tuple[float, float]]
     """The domain's lower corner."""
     high: ClassVar[tuple[float, float]]

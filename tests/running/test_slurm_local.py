@@ -98,4 +98,4 @@ def test_mistakes_are_refused_before_anything_is_written(
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "submitit", None)
     with pytest.raises(UserError, match=r"pip install 'mobench\[slurm\]'"):
-        Slurm(cluster="local").capacity(Share())
+        Slurm(cluster="local").places(Share(), uses_device=True)

@@ -15,7 +15,7 @@ from mobench.running.environment import environment
 from mobench.running.executors.base import Setup
 from mobench.running.executors.local import Slot, poll_slots
 from mobench.running.job import Halted, Job
-from mobench.running.machine import Place
+from mobench.running.machine import CPU
 from mobench.running.worker_process import WorkerProcess
 from tests.commands import run_here
 from tests.faults.processes import leftovers, living, marked, wait_until
@@ -46,7 +46,7 @@ def test_a_killed_fork_server_is_replaced_and_no_fault_of_its_workers() -> None:
 
 def test_a_worker_that_is_still_starting_stops_at_once(tmp_path: Path) -> None:
     """What it was to do has not reached it: it would train on, and the driver wait for it."""
-    slot = Slot(Place(None), Setup())
+    slot = Slot(CPU, Setup())
     job = Job(((trainers.spec(0, "sleep", seconds=600),),), tmp_path, trainers.train, environment())
     slot.begin(job)
     slot.ask_to_stop()

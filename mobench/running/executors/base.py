@@ -14,8 +14,10 @@ from mobench.core.settings import Configurable
 from mobench.errors import UserError
 
 if TYPE_CHECKING:
+    from mobench.running.device_faults import DeviceFaults
     from mobench.running.interruption import Interruption
     from mobench.running.job import Job, Result, Steps
+    from mobench.running.machine import Place
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,12 @@ class Share:
     jobs_per_gpu: int = 1
 
 
+def _no_faults() -> DeviceFaults:
+    from mobench.running.device_faults import DeviceFaults
+
+    return DeviceFaults()
+
+
 @dataclass(frozen=True)
 class Setup:
     """What holds for all jobs of an execution."""
@@ -46,6 +54,9 @@ class Setup:
     interruption: Interruption | None = None
     on_steps: Callable[[Job, Steps], None] = lambda job, steps: None
     """Told how far jobs are, whenever an executor knows, in the thread that polls or submits."""
+    faults: DeviceFaults = field(default_factory=_no_faults)
+    kinds: tuple[bool, ...] = (True,)
+    """What `Job.uses_device` is of the jobs that will come."""
 
 
 class Executor(Configurable, ABC):
@@ -67,12 +78,23 @@ class Executor(Configurable, ABC):
         """Prepare for jobs; raise `UserError` where that is not possible here."""
 
     @abstractmethod
-    def capacity(self, share: Share) -> int:
-        """Return how many jobs can be under way at once; may be asked before `open`, and raises what that would."""
+    def places(self, share: Share, uses_device: bool) -> list[Place]:
+        """Return the places of jobs that can be under way at once, of those which use a device or of the others.
+
+        May be asked before `open`, and raises what that would.
+        """
+
+    def jobs_per_gpu(self, share: Share) -> float:
+        """Return how many jobs share a GPU."""
+        return share.jobs_per_gpu
 
     @abstractmethod
-    def has_room(self, alone: bool = False) -> bool:
-        """Say whether a job can begin now; `alone`: with nothing else on its device."""
+    def has_room(self, uses_device: bool, alone: bool = False) -> bool:
+        """Say whether a job of that kind can begin now; `alone`: with nothing else on its device."""
+
+    def why_closed(self) -> str:
+        """Return why no job that uses a device will ever have room again; empty while one may."""
+        return ""
 
     @abstractmethod
     def submit(self, job: Job) -> None:
@@ -101,6 +123,21 @@ def executors() -> Mapping[str, type[Executor]]:
             if isinstance(value, type) and issubclass(value, Executor) and value.name:
                 found[value.name] = value
     return dict(sorted(found.items()))
+
+
+def place_in_cluster(share: Share, has_gpu: bool) -> Place:
+    """Return the place of a job that uses a device on a cluster: with the GPU that it is promised, or the CPU."""
+    from mobench.core.resources import resources
+    from mobench.running.machine import CPU, Place, refuse_contradiction
+
+    device = resources().device
+    refuse_contradiction(device, share.gpus)
+    if device not in ("auto", "cpu", "cuda"):
+        raise UserError(
+            f"device={device} is not accepted on a cluster, which chooses devices; device takes cpu or cuda"
+        )
+    cpu = device == "cpu" or share.gpus == "none" or not (has_gpu or device == "cuda")
+    return CPU if cpu else Place("cuda", None)
 
 
 def refuse_positions(executor: type[Executor], share: Share) -> None:

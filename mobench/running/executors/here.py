@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,6 +11,7 @@ from mobench.running.executors.base import Executor, Setup, Share
 
 if TYPE_CHECKING:
     from mobench.running.job import Job, Result
+    from mobench.running.machine import Place
 
 
 class Here(Executor):
@@ -24,18 +26,33 @@ class Here(Executor):
         self._setup = setup
         self._finished: list[tuple[Job, Result]] = []
 
-    def capacity(self, share: Share) -> int:
-        return 1
+    def places(self, share: Share, uses_device: bool) -> list[Place]:
+        from mobench.running.machine import Place, places, visible_devices
 
-    def has_room(self, alone: bool = False) -> bool:
+        place = places(replace(share, jobs=1), uses_device)[0]
+        if place.visible is None or place.device == "cpu":
+            return [place]
+        # What this process sees was settled when something asked CUDA for the first time.
+        return [Place(f"cuda:{visible_devices().index(place.visible)}", None)]
+
+    def has_room(self, uses_device: bool, alone: bool = False) -> bool:
         return not self._finished
 
     def submit(self, job: Job) -> None:
         from mobench.core.registry import load_plugins
+        from mobench.running.fork_server import environment_variables
+        from mobench.running.job import Lost
         from mobench.running.worker import perform
 
         load_plugins(job.plugins)
-        result = perform(job, passed_on=(KeyboardInterrupt,), on_steps=partial(self._setup.on_steps, job))
+        (place,) = self.places(self._setup.share, job.uses_device)
+        with environment_variables(place.variables):
+            result = perform(job, passed_on=(KeyboardInterrupt,), on_steps=partial(self._setup.on_steps, job))
+        if isinstance(result, Lost) and result.of_device:
+            raise UserError(
+                f"{result.reason}: this process cannot use the device any more; the same command goes on, "
+                "with jobs=1 in a process that is replaced"
+            )
         self._finished.append((job, result))
 
     def poll(self, seconds: float) -> list[tuple[Job, Result]]:

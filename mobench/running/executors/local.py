@@ -26,17 +26,33 @@ class Local(Executor):
     _slots: Sequence[Slot] = ()
 
     def open(self, setup: Setup) -> None:
-        self._slots = [Slot(place, setup) for place in _places(setup.share)]
+        found = {uses_device: self.places(setup.share, uses_device) for uses_device in setup.kinds}
+        on_device, on_cpu = found.get(True, []), found.get(False, [])
+        if on_cpu == on_device:
+            on_cpu = []
+        elif on_device and on_cpu and setup.share.jobs is None:  # what trains on a GPU needs a core too
+            on_cpu = on_cpu[: max(1, len(on_cpu) - len(on_device))]
+        self._slots = [Slot(place, setup) for place in (*on_device, *on_cpu)]
+        self._places = {uses_device: set(places) for uses_device, places in found.items()}
+        self._at_once = setup.share.jobs or len(self._slots)
+        self._closed = setup.faults.closed
         self._slots[0].prepare()  # waits until torch is loaded
 
-    def capacity(self, share: Share) -> int:
-        return len(_places(share))
+    def places(self, share: Share, uses_device: bool) -> list[Place]:
+        from mobench.running.machine import places
 
-    def has_room(self, alone: bool = False) -> bool:
-        return self._free_slot(alone) is not None
+        return places(share, uses_device)
+
+    def has_room(self, uses_device: bool, alone: bool = False) -> bool:
+        under_way = sum(slot.job is not None for slot in self._slots)
+        return under_way < self._at_once and self._free_slot(uses_device, alone) is not None
+
+    def why_closed(self) -> str:
+        closed = self._places.get(True, set()) <= self._closed.keys()
+        return "; ".join(dict.fromkeys(self._closed.values())) if closed else ""
 
     def submit(self, job: Job) -> None:
-        slot = self._free_slot(job.alone)
+        slot = self._free_slot(job.uses_device, job.alone)
         assert slot is not None
         if job.alone:  # idle workers hold memory too: of the device what torch keeps for later
             for other in self._slots:
@@ -55,8 +71,9 @@ class Local(Executor):
         for slot in self._slots:
             slot.stop()
 
-    def _free_slot(self, alone: bool) -> Slot | None:
-        return free_seat(self._slots, alone)
+    def _free_slot(self, uses_device: bool, alone: bool) -> Slot | None:
+        places = self._places[uses_device] - self._closed.keys()
+        return free_seat([slot for slot in self._slots if slot.place in places], alone)
 
 
 class Seat(Protocol):
@@ -97,19 +114,13 @@ def poll_slots(slots: Sequence[Slot], seconds: float) -> list[tuple[Job, Result]
         connection.wait([item for slot in busy for item in slot.waitables], min(left, WATCH_SECONDS))
 
 
-def _places(share: Share) -> list[Place]:
-    from mobench.core.resources import resources
-    from mobench.running.machine import places, usable_cores, visible_devices
-
-    return places(share, visible_devices(resources().device, share.gpus), usable_cores())
-
-
 class Slot:
     """A place, the worker process there, and its job."""
 
     def __init__(self, place: Place, setup: Setup) -> None:
         self.place = place
         self.job: Job | None = None
+        self._faults = setup.faults
         self._limits = setup.limits
         self._on_steps = setup.on_steps
         self._told: Steps | None = None
@@ -161,10 +172,11 @@ class Slot:
             answer = self._autopsy(answer)
         elif answer is None:
             answer = self._exceeded()
-        elif not self.job.foreign:
-            self.job = None
-            return answer
+        elif not self.job.foreign and not (isinstance(answer, Lost) and answer.of_device):
+            job, self.job = self.job, None
+            return self._faults.note(self.place, job, answer)
         if answer is not None:
+            answer = self._faults.note(self.place, self.job, answer)
             self.stop()
         return answer
 

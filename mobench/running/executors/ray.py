@@ -15,11 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from mobench.core.settings import optional, real, size, text
 from mobench.errors import UserError
-from mobench.running.executors.base import Executor, Limits, Setup, Share, needs_package, refuse_positions
+from mobench.running.executors.base import (
+    Executor,
+    Limits,
+    Setup,
+    Share,
+    needs_package,
+    place_in_cluster,
+    refuse_positions,
+)
 from mobench.running.executors.local import free_seat
 
 if TYPE_CHECKING:
     from mobench.running.job import Job, Result, Steps
+    from mobench.running.machine import Place
     from mobench.running.parcel import Delivery, Parcel
 
 CALL_SECONDS = 1.0
@@ -52,23 +61,32 @@ class Ray(Executor):
     )
     memory: int | None = size(None, meaning="memory that each job asks for")
 
-    def capacity(self, share: Share) -> int:
+    def places(self, share: Share, uses_device: bool) -> list[Place]:
+        from mobench.running.machine import CPU
+
         refuse_positions(Ray, share)
         if self.gpus is not None and (share.jobs_per_gpu != 1 or share.gpus == "none"):
             other = f"jobs_per_gpu={share.jobs_per_gpu}" if share.gpus != "none" else "gpus=none"
             raise UserError(f"ray.gpus={self.gpus:g} and {other} both say what part of a GPU a job gets; leave one out")
         self._connect()
-        self._request = self._requested(share)
-        room = self._room()
+        place = place_in_cluster(share, self.gpus != 0 and any("GPU" in node for node in _nodes()))
+        place = place if uses_device else CPU
+        request = self._requested(share, place)
+        room = _room(request)
         if share.jobs is None and not room:
-            asked = ", ".join(f"{amount:g} {name}" for name, amount in self._request.items())
+            asked = ", ".join(f"{amount:g} {name}" for name, amount in request.items())
             raise UserError(f"no node of the Ray cluster has room for a job, which asks for {asked}: {_offered()}")
-        return room if share.jobs is None else share.jobs
+        return [place] * (room if share.jobs is None else share.jobs)
+
+    def jobs_per_gpu(self, share: Share) -> float:
+        return max(1.0, 1.0 / self.gpus) if self.gpus else share.jobs_per_gpu
 
     def open(self, setup: Setup) -> None:
-        self._limit = self.capacity(setup.share)
-        self._fixed = setup.share.jobs is not None
-        self._looked = time.monotonic()
+        self._places = {kind: self.places(setup.share, kind)[0] for kind in setup.kinds}
+        self._requests = {place: self._requested(setup.share, place) for place in self._places.values()}
+        self._jobs = setup.share.jobs
+        self._count()
+        self._closed: list[str] = []
         self._setup = setup
         self._agents: list[_Seat] = []
         self._halted: list[tuple[Job, Result]] = []
@@ -76,20 +94,30 @@ class Ray(Executor):
         self._dying_since: float | None = None
         """When the first agent died before it began, of those after which none began."""
 
-    def has_room(self, alone: bool = False) -> bool:
-        return free_seat(self._agents, alone) is not None or self._may_grow(alone)
+    def has_room(self, uses_device: bool, alone: bool = False) -> bool:
+        kind = self._places[uses_device]
+        return self._free_seat(kind, alone) is not None or self._may_grow(kind, alone)
+
+    def why_closed(self) -> str:
+        if not self._closed or self._limit_of(self._places[True]) > 0:
+            return ""
+        return "; ".join(dict.fromkeys(self._closed))
 
     def submit(self, job: Job) -> None:
-        seat = free_seat(self._agents, job.alone)
+        kind = self._places[job.uses_device]
+        seat = self._free_seat(kind, job.alone)
         if seat is None:
-            seat = _Seat(self._request, self._setup)
+            seat = _Seat(kind, self._requests[kind], self._setup)
             self._agents.append(seat)
         seat.begin(job)
+
+    def _free_seat(self, kind: Place, alone: bool) -> _Seat | None:
+        return free_seat([seat for seat in self._agents if seat.kind == kind], alone)
 
     def poll(self, seconds: float) -> list[tuple[Job, Result]]:
         import ray
 
-        from mobench.running.job import Halted
+        from mobench.running.job import Halted, Lost
 
         found, self._halted = self._halted, []
         self._use_idle_agents()
@@ -106,6 +134,10 @@ class Ray(Executor):
                 self._agents.remove(seat)
             if job is not None and result is not None:
                 found.append((job, result))
+                if isinstance(result, Lost) and result.closed:
+                    self._closed.append(result.reason)
+                    seat.kill()
+                    self._agents.remove(seat)
             elif job is not None and seat.lost and self._stopping:
                 found.append((job, Halted()))
             elif job is not None and seat.lost:
@@ -153,7 +185,8 @@ class Ray(Executor):
         """Give idle agents what waits for a place in the cluster, perhaps for theirs; let go those idle for long."""
         for waiting in [seat for seat in self._agents if seat.job is not None and seat.place is None]:
             assert waiting.job is not None
-            idle = free_seat([seat for seat in self._agents if seat is not waiting], waiting.job.alone)
+            others = [seat for seat in self._agents if seat is not waiting and seat.kind == waiting.kind]
+            idle = free_seat(others, waiting.job.alone)
             if idle is not None:
                 waiting.kill()
                 self._agents.remove(waiting)
@@ -192,43 +225,47 @@ class Ray(Executor):
             ) from error
         self._ours = True
 
-    def _requested(self, share: Share) -> dict[str, float]:
+    def _requested(self, share: Share, place: Place) -> dict[str, float]:
         """Return what a job asks for, in Ray's words."""
-        from mobench.core.resources import resources
-
-        gpus = self.gpus
-        if gpus is None:
-            wanted = share.gpus != "none" and resources().device != "cpu"
-            gpus = 1.0 / share.jobs_per_gpu if wanted and any("GPU" in node for node in _nodes()) else 0.0
+        gpus = 1.0 / share.jobs_per_gpu if self.gpus is None else self.gpus
         memory = {} if self.memory is None else {"memory": float(self.memory)}
-        return {"CPU": self.cpus, **({"GPU": gpus} if gpus else {}), **memory}
+        return {"CPU": self.cpus, **({"GPU": gpus} if place.device != "cpu" and gpus else {}), **memory}
 
-    def _room(self) -> int:
-        """Return how many jobs the cluster's nodes carry."""
-        return sum(
-            min(
-                (int(node.get(name, 0.0) / amount + 1e-9) for name, amount in self._request.items() if amount),
-                default=1,
-            )
-            for node in _nodes()
-        )
+    def _count(self) -> None:
+        """Count how many jobs of each kind the nodes carry now."""
+        self._looked = time.monotonic()
+        self._limits = {kind: self._jobs or _room(request) for kind, request in self._requests.items()}
 
-    def _may_grow(self, alone: bool) -> bool:
+    def _limit_of(self, kind: Place) -> int:
+        return self._limits[kind] - (0 if kind.device == "cpu" else len(self._closed))
+
+    def _may_grow(self, kind: Place, alone: bool) -> bool:
         busy = [seat.job for seat in self._agents if seat.job is not None]
         if (alone and busy) or any(job.alone for job in busy):
             return False
-        if not self._fixed and time.monotonic() - self._looked > LOOK_SECONDS:
-            self._looked, self._limit = time.monotonic(), self._room()  # nodes come and go
-        return len(self._agents) < self._limit
+        if self._jobs is None and time.monotonic() - self._looked > LOOK_SECONDS:
+            self._count()  # nodes come and go
+        agents = [seat for seat in self._agents if self._jobs is not None or seat.kind == kind]
+        return len(agents) < self._limit_of(kind)
+
+
+def _room(request: Mapping[str, float]) -> int:
+    """Return how many jobs with such a request the cluster's nodes carry."""
+    return sum(
+        min((int(node.get(name, 0.0) / amount + 1e-9) for name, amount in request.items() if amount), default=1)
+        for node in _nodes()
+    )
 
 
 class _Seat:
     """An agent in the cluster as the scheduling process sees it."""
 
-    def __init__(self, request: Mapping[str, float], setup: Setup) -> None:
+    def __init__(self, kind: Place, request: Mapping[str, float], setup: Setup) -> None:
         import ray
 
-        variables = {name: value for name, value in os.environ.items() if name.startswith("MOBENCH_")}
+        self.kind = kind
+        ours = {name: value for name, value in os.environ.items() if name.startswith("MOBENCH_")}
+        variables = {**ours, **kind.variables}
         options = {"num_cpus": request["CPU"], "num_gpus": request.get("GPU", 0.0), "max_restarts": 0}
         if "memory" in request:
             options["memory"] = request["memory"]

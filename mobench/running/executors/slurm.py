@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING
 
 from mobench.core.settings import choice, integer, size, text
 from mobench.errors import StorageError, UserError
-from mobench.running.executors.base import Executor, Setup, Share, needs_package, refuse_positions
+from mobench.running.executors.base import Executor, Setup, Share, needs_package, place_in_cluster, refuse_positions
 from mobench.running.executors.local import free_seat
 
 if TYPE_CHECKING:
     from mobench.running.batch_queue import BatchQueue
     from mobench.running.job import Job, Result, Steps
+    from mobench.running.machine import Place
     from mobench.running.mailbox import News
     from mobench.running.pilot import Pilot
 
@@ -53,26 +55,35 @@ class Slurm(Executor):
         shown="H:MM:SS",
     )
     cpus: int = integer(1, low=1, meaning="cores of each Slurm job")
-    gpus: int = integer(0, low=0, meaning="GPUs of each Slurm job")
+    gpus: int = integer(0, low=0, meaning="GPUs of each Slurm job: 1, or 0 for the CPU")
     memory: int | None = size(None, meaning="memory of each Slurm job")
     options: str | None = text(None, meaning="further options of sbatch, divided by commas", shown="account=A,qos=Q")
     setup: str | None = text(
         None, meaning="a shell command before each Slurm job, e.g. module load cuda", shown="COMMAND"
     )
 
-    def capacity(self, share: Share) -> int:
-        from mobench.running.machine import usable_cores
+    def places(self, share: Share, uses_device: bool) -> list[Place]:
+        from mobench.running.machine import CPU, usable_cores
 
         refuse_positions(Slurm, share)
         if share.jobs_per_gpu != 1:
             raise UserError(
                 f"jobs_per_gpu={share.jobs_per_gpu} is not accepted with executor=slurm, which shares no GPU"
             )
+        if self.gpus > 1:
+            raise UserError(
+                f"slurm.gpus={self.gpus} is not accepted: a job uses one GPU; slurm.gpus=1 jobs={self.gpus} asks for "
+                f"{self.gpus} jobs with one each"
+            )
         self._queue = self._chosen_queue()
-        return share.jobs or (JOBS if self.cluster == "slurm" else usable_cores())
+        count = share.jobs or (JOBS if self.cluster == "slurm" else usable_cores())
+        place = place_in_cluster(share, any(asks_for_gpus(*option) for option in self._options().items()))
+        return [place if uses_device else CPU] * count
 
     def open(self, setup: Setup) -> None:
-        self._limit = self.capacity(setup.share)
+        self._places = {kind: self.places(setup.share, kind) for kind in setup.kinds}
+        self._limit = max(map(len, self._places.values()))
+        self._closed: list[str] = []
         self._setup = setup
         self._folder: Path | None = None
         self._waiting: list[Job] = []
@@ -82,11 +93,14 @@ class Slurm(Executor):
         self._numbers = 0
         self._false_starts = 0
 
-    def has_room(self, alone: bool = False) -> bool:
+    def has_room(self, uses_device: bool, alone: bool = False) -> bool:
         under_way = [*self._waiting, *(seat.job for seat in self._pilots if seat.job is not None)]
-        if (alone and under_way) or any(job.alone for job in under_way):
+        if (alone and under_way) or any(job.alone for job in under_way) or (uses_device and self.why_closed()):
             return False
-        return len(under_way) < self._limit
+        return len(under_way) < self._limit - len(self._closed)
+
+    def why_closed(self) -> str:
+        return "; ".join(dict.fromkeys(self._closed)) if len(self._closed) >= self._limit else ""
 
     def submit(self, job: Job) -> None:
         if self._folder is None:
@@ -94,7 +108,7 @@ class Slurm(Executor):
         self._waiting.append(job)
 
     def poll(self, seconds: float) -> list[tuple[Job, Result]]:
-        from mobench.running.job import Halted
+        from mobench.running.job import Halted, Lost
 
         if self._stopping:
             halted: list[tuple[Job, Result]] = [(job, Halted()) for job in self._waiting]
@@ -110,6 +124,7 @@ class Slurm(Executor):
         self._read = time.monotonic()
         alive = self._alive()
         found = [result for seat in self._pilots if (result := seat.look(alive, self._stopping)) is not None]
+        self._closed += [result.reason for _, result in found if isinstance(result, Lost) and result.closed]
         self._bury([seat for seat in self._pilots if seat.gone])
         self._assign()
         return found
@@ -178,6 +193,9 @@ class Slurm(Executor):
             if not _OPTION.fullmatch(word):
                 raise UserError(f"slurm.options={self.options} is not accepted; it takes options like account=A,qos=Q")
             key, _, value = word.partition("=")
+            count = value.rpartition(":")[2]
+            if asks_for_gpus(key, value) and count.isdigit() and int(count) > 1:
+                raise UserError(f"slurm.options={word} is not accepted; a job uses one GPU, and jobs=N asks for N jobs")
             chosen[key] = value
         return chosen
 
@@ -217,27 +235,34 @@ class Slurm(Executor):
         """Put as many pilots into the queue as there are jobs that wait for one."""
         from mobench.running.pilot import Pilot
 
-        free = sum(seat.job is None for seat in self._pilots)
-        missing = min(len(self._waiting) - free, self._limit - len(self._pilots))
-        if missing <= 0 or self._stopping or self._folder is None:
-            return
-        variables = {name: value for name, value in os.environ.items() if name.startswith("MOBENCH_")}
-        numbers = range(self._numbers, self._numbers + missing)
-        self._numbers += missing
-        pilots = [Pilot(self._folder, number, self._setup.limits, variables) for number in numbers]
-        ids = self._queue.submit(pilots, self._folder / "logs")
-        with (self._folder / "jobs").open("a") as jobs:
-            jobs.writelines(f"{id_}\n" for id_ in ids)
-        self._pilots += [_Seat(id_, pilot, self._queue, self._setup) for id_, pilot in zip(ids, pilots, strict=True)]
+        ours = {name: value for name, value in os.environ.items() if name.startswith("MOBENCH_")}
+        places = Counter(self._place_of(job) for job in self._waiting)
+        for place, waiting in places.items():
+            free = sum(seat.job is None and seat.kind == place for seat in self._pilots)
+            missing = min(waiting - free, self._limit - len(self._closed) - len(self._pilots))
+            if missing <= 0 or self._stopping or self._folder is None:
+                continue
+            variables = {**ours, **place.variables}
+            numbers = range(self._numbers, self._numbers + missing)
+            self._numbers += missing
+            pilots = [Pilot(self._folder, number, self._setup.limits, variables) for number in numbers]
+            ids = self._queue.submit(pilots, self._folder / "logs", place.device != "cpu")
+            with (self._folder / "jobs").open("a") as jobs:
+                jobs.writelines(f"{id_}\n" for id_ in ids)
+            seats = zip(ids, pilots, strict=True)
+            self._pilots += [_Seat(id_, pilot, self._queue, self._setup, place) for id_, pilot in seats]
+
+    def _place_of(self, job: Job) -> Place:
+        return self._places[job.uses_device][0]
 
     def _assign(self) -> None:
         """Give waiting jobs to pilots that have begun and are free."""
         ready = [seat for seat in self._pilots if seat.ready]
-        while self._waiting and not self._stopping:
-            seat = free_seat(ready, self._waiting[0].alone)
-            if seat is None:
-                return
-            seat.begin(self._waiting.pop(0))
+        for job in list(self._waiting):
+            seat = free_seat([seat for seat in ready if seat.kind == self._place_of(job)], job.alone)
+            if seat is not None and not self._stopping:
+                self._waiting.remove(job)
+                seat.begin(job)
 
     def _alive(self) -> set[str] | None:
         """Return which pilots live, None where that was not asked."""
@@ -264,13 +289,19 @@ class Slurm(Executor):
             time.sleep(0.2)
 
 
+def asks_for_gpus(option: str, value: str) -> bool:
+    """Say whether an option of sbatch asks for GPUs: `gpus-per-node=1`, `gres=gpu:a100:1` and the like."""
+    return option.startswith("gpus") or (option in ("gres", "tres-per-task") and "gpu" in value)
+
+
 class _Seat:
     """A pilot as the driver sees it."""
 
-    def __init__(self, id_: str, pilot: Pilot, queue: BatchQueue, setup: Setup) -> None:
+    def __init__(self, id_: str, pilot: Pilot, queue: BatchQueue, setup: Setup, kind: Place) -> None:
         from mobench.running.mailbox import Mailbox
 
         self.id = id_
+        self.kind = kind
         self._queue = queue
         self.mailbox = Mailbox(pilot.folder, pilot.number)
         self.job: Job | None = None
@@ -294,7 +325,7 @@ class _Seat:
 
     def look(self, alive: set[str] | None, stopping: bool) -> tuple[Job, Result] | None:
         """Read the pilot's news, and return its job with what came of it, None while that goes on."""
-        from mobench.running.job import Halted
+        from mobench.running.job import Halted, Lost
 
         news = self.mailbox.news()
         self.gone = alive is not None and self.id not in alive
@@ -311,6 +342,9 @@ class _Seat:
             result = Halted()
         if result is None:
             return None
+        if isinstance(result, Lost) and result.closed:
+            self.mailbox.ask_to_leave()
+            self.gone = True
         self.job = None
         return job, result
 

@@ -40,6 +40,7 @@ def rehearse(work: PlannedWork, request: Request, executor: Executor, asked: Run
             store,
             executor=executor,
             share=asked.share,
+            cpu_problems=work.cpu_problems,
             time_limit=None if executor.in_this_process else max(limits, default=None),
             memory_limit=asked.memory_limit,
             plugins=request.plugins,

@@ -163,10 +163,11 @@ class Run(Command, Resources):
 
             log = None if self.log is None else EventLog(Path(self.log))
             work = plan_work(request, check_suites, guarded=guarded)
-            if work.pending and guarded and not executor.elsewhere:
+            on_device_runs = [spec for spec in work.pending if spec.problem not in work.cpu_problems]
+            if on_device_runs and guarded and not executor.elsewhere:
                 from mobench.running.doctor import precisions_of, refuse_unusable_devices
 
-                refuse_unusable_devices(self.share, precisions_of(work.pending))
+                refuse_unusable_devices(self.share, precisions_of(on_device_runs))
         except UserError:
             if started:
                 fork_server.abandon()  # there is nothing to load torch for

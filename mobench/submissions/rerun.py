@@ -49,7 +49,7 @@ class Rerun:
     """Why runs could not be drawn."""
 
 
-def rerun(bundle: Bundle, store: Store, *, budget: float, seed: int, files: Mapping[str, Path], jobs: int = 1) -> Rerun:
+def rerun(bundle: Bundle, store: Store, *, budget: float, seed: int, files: Mapping[str, Path]) -> Rerun:
     """Repeat runs of the bundle that are not in `store` yet, for `budget` seconds; `seed` says in which order.
 
     The new records go to `store`. Only for a bundle without findings: then every run is one of this mobench's own
@@ -59,7 +59,7 @@ def rerun(bundle: Bundle, store: Store, *, budget: float, seed: int, files: Mapp
     known = {record.id for record in store.records({record.id for record in bundle.records})}
     specs = _prepared([record.spec for record in bundle.records if record.spec.method in runnable], obstacles)
     fresh = [spec for spec in specs if spec.id not in known]
-    costs = _measured_costs(fresh, plugins, jobs, budget) if budget > 0 else {}
+    costs = _measured_costs(fresh, plugins, budget) if budget > 0 else {}
     able = [spec for spec in fresh if costs.get(spec.id, budget) <= budget]
     if budget > 0 and len(able) < len(fresh):
         obstacles.append(f"{len(fresh) - len(able)} runs would take longer here than the budget of {budget:g} s")
@@ -69,7 +69,7 @@ def rerun(bundle: Bundle, store: Store, *, budget: float, seed: int, files: Mapp
         execute(
             make_groups(drawn),
             store,
-            jobs=jobs,
+            jobs=1,
             time_limit=patience,
             plugins=plugins,
             cpu_problems=cpu_problems(drawn),
@@ -103,7 +103,7 @@ def draw(specs: Sequence[RunSpec], costs: Mapping[str, float], budget: float, se
     return drawn
 
 
-def _measured_costs(specs: Sequence[RunSpec], plugins: Sequence[str], jobs: int, budget: float) -> dict[str, float]:
+def _measured_costs(specs: Sequence[RunSpec], plugins: Sequence[str], budget: float) -> dict[str, float]:
     """Return the seconds that each run should take here: steps times the measured seconds of a step."""
     trials: dict[str, RunSpec] = {}
     for spec in specs:
@@ -113,7 +113,7 @@ def _measured_costs(specs: Sequence[RunSpec], plugins: Sequence[str], jobs: int,
         store = Store(Path(folder))
         limit = min(TRIAL_SECONDS, budget)
         groups, on_cpu = make_groups(list(trials.values())), cpu_problems(specs)
-        execute(groups, store, jobs=jobs, time_limit=limit, plugins=plugins, cpu_problems=on_cpu)
+        execute(groups, store, jobs=1, time_limit=limit, plugins=plugins, cpu_problems=on_cpu)
         timed = {record.id: _seconds(record) for record in store.records()}
     costs = {}
     for spec in specs:

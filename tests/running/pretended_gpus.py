@@ -25,6 +25,9 @@ def a_driver(cuda):
     cuda.NVIDIA = "libc.so.6"
     cuda.why_faulty = lambda device: ""
 
+def examined(doctor):
+    doctor.refuse_unusable_devices = lambda *given: None
+
 class After:
     def __init__(self, name, change):
         self.name, self.change = name, change
@@ -41,7 +44,9 @@ class After:
         spec.loader.exec_module = exec_module
         return spec
 
-sys.meta_path[:0] = [After("torch", two_devices), After("mobench.core.cuda", a_driver)]
+sys.meta_path[:0] = [
+    After("torch", two_devices), After("mobench.core.cuda", a_driver), After("mobench.running.doctor", examined)
+]
 """
 
 PLUGIN = '''

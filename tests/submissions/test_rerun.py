@@ -29,7 +29,7 @@ def repeated(bundle, files, tmp_path_factory):
     """All runs of the honest bundle, repeated once for this file."""
     store = Store(tmp_path_factory.mktemp("repeated"))
     with plugins_forgotten():
-        again = rerun(bundle, store, budget=600.0, seed=1, files=files, jobs=0)
+        again = rerun(bundle, store, budget=600.0, seed=1, files=files)
     assert (again.possible, again.drawn, again.obstacles) == (15, 15, ())
     return {record.id: record for record in store.records()}
 
@@ -64,19 +64,19 @@ def test_what_a_record_claims_of_its_time_decides_nothing(content, files, tmp_pa
         run["outcome"]["timings"] = {**run["outcome"]["timings"], "seconds": 1e9, "seconds_per_step": 1e6}
     forged = parse_bundle("forged.jsonl.gz", sealed(header, runs))
     store = Store(tmp_path)
-    again = rerun(forged, store, budget=600.0, seed=0, files=files, jobs=0)
+    again = rerun(forged, store, budget=600.0, seed=0, files=files)
     assert (again.possible, again.drawn, again.obstacles) == (15, 15, ())
     judged = verdicts(forged, {record.id: record for record in store.records()})
     assert all(verdict.findings and not verdict.ranked for verdict in judged.values())
-    later = rerun(forged, store, budget=600.0, seed=1, files=files, jobs=0)
+    later = rerun(forged, store, budget=600.0, seed=1, files=files)
     assert (later.possible, later.drawn) == (15, 0), "what was repeated before is not repeated again"
 
 
 def test_runs_that_take_longer_here_than_the_budget_are_named(bundle, files, tmp_path):
-    again = rerun(bundle, Store(tmp_path), budget=1e-4, seed=0, files=files, jobs=0)
+    again = rerun(bundle, Store(tmp_path), budget=1e-4, seed=0, files=files)
     assert (again.possible, again.drawn) == (0, 0)
     assert again.obstacles == ("15 runs would take longer here than the budget of 0.0001 s",)
-    assert rerun(bundle, Store(tmp_path), budget=0.0, seed=0, files=files, jobs=0).drawn == 0
+    assert rerun(bundle, Store(tmp_path), budget=0.0, seed=0, files=files).drawn == 0
 
 
 def test_agreement_on_another_setup_is_a_weaker_verdict_and_ranks_only_what_was_repeated_in_full(bundle, repeated):
@@ -257,7 +257,7 @@ def test_a_repeated_run_on_a_gpu_may_differ_like_another_seed(bundle):
 
 
 def test_without_the_plugin_nothing_is_repeated_and_that_is_said(bundle, tmp_path):
-    again = rerun(bundle, Store(tmp_path), budget=60.0, seed=0, files={}, jobs=0)
+    again = rerun(bundle, Store(tmp_path), budget=60.0, seed=0, files={})
     assert (again.possible, again.drawn) == (0, 0)
     assert [text.split(" is not given")[0] for text in again.obstacles] == [
         "the file of fragile",
@@ -268,7 +268,7 @@ def test_without_the_plugin_nothing_is_repeated_and_that_is_said(bundle, tmp_pat
 def test_a_plugin_with_another_hash_is_not_even_imported(folder, bundle, tmp_path):
     other = tmp_path / "mine.py"
     other.write_text(folder.joinpath("mine.py").read_text() + f"\nopen({str(tmp_path / 'ran')!r}, 'w')\n")
-    again = rerun(bundle, Store(tmp_path), budget=60.0, seed=0, files=plugin_files([str(tmp_path)]), jobs=0)
+    again = rerun(bundle, Store(tmp_path), budget=60.0, seed=0, files=plugin_files([str(tmp_path)]))
     assert again.drawn == 0 and len(again.obstacles) == 2
     assert not (tmp_path / "ran").exists()
 
@@ -283,7 +283,7 @@ def test_source_inside_a_bundle_is_never_run(folder, content, tmp_path):
     assert findings(evil) == []
     assert evil.sources == {digest: code}
     files = plugin_files([str(folder)])
-    assert rerun(evil, Store(tmp_path), budget=60.0, seed=0, files=files, jobs=0).drawn == 0
+    assert rerun(evil, Store(tmp_path), budget=60.0, seed=0, files=files).drawn == 0
     assert not (tmp_path / "ran").exists()
 
 
@@ -299,7 +299,7 @@ def test_a_bad_file_is_an_obstacle_and_is_imported_in_a_process_of_its_own(conte
         text = json.dumps(opened(content)).replace(opened(content)[0]["methods"][0]["source"], digest)
         header, runs = json.loads(text)
         bundle = parse_bundle("b.jsonl.gz", sealed(header, in_order([renamed(run) for run in runs])))
-        again = rerun(bundle, Store(tmp_path / name), budget=60.0, seed=0, files=plugin_files([str(file)]), jobs=0)
+        again = rerun(bundle, Store(tmp_path / name), budget=60.0, seed=0, files=plugin_files([str(file)]))
         assert again.drawn == 0 and again.obstacles and all(word in text for text in again.obstacles)
 
 

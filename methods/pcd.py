@@ -107,6 +107,7 @@ class PCD(Method):
         year=2026,
     )
     look = Look("#553685", "#7353A4", "o")
+    curves = ("multipliers",)
     lacks: ClassVar = {
         "symmetric in all objectives": "the first objective is the primary",
         "scale-invariant direction": "the additive ε is not rescaled; `epsilon_form=relative` is exact",

@@ -34,6 +34,7 @@ class Plain(Method):
         2026,
     )
     look = Look("#6C5454", "#846060", "s")
+    baseline = True
     lacks: ClassVar = {
         "symmetric in all objectives": "only the chosen objective counts",
         "no objective ascends": "the other objectives are not looked at",

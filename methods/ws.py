@@ -46,6 +46,7 @@ class WS(Method):
         "https://doi.org/10.1007/s00158-009-0460-7",
     )
     look = Look("#C98700", "#E9A101", "s")
+    baseline = True
     lacks: ClassVar = {
         "symmetric in all objectives": "the primary has a weight of its own",
         "scale-invariant direction": "weights are relative to the losses as they are",

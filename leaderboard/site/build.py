@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mobench.errors import UserError
-from mobench.reporting.rendering import Render, at_once
+from mobench.reporting.pictures import Render, at_once
 from mobench.running.environment import environment
 from mobench.scoring.catalog import MetricCatalog
 from mobench.store.folder import Store
@@ -63,7 +63,7 @@ def build_site(
 ) -> None:
     """Build the site; a mistake in the input is found before the place of the site is touched.
 
-    `render` and `measure` may do their work elsewhere, see `reporting/rendering.py` and `measuring.py`.
+    `render` and `measure` may do their work elsewhere, see `reporting/pictures.py` and `measuring.py`.
     """
     check_place(options.out)
     kept = {} if options.verdicts is None else read_verdicts(options.verdicts)
@@ -80,7 +80,8 @@ def build_site(
     with replacing(options.out) as folder:
         drawn = [begin_suite(found, render) for found in results]
         opening = partial(write_pictures, folder, "all", "", begin_opening(render))
-        ranks = partial(write_pictures, folder, "all", "All suites", begin_ranking(overall, render))
+        methods_of = {name: link.method for name, link in links.items()}
+        ranks = partial(write_pictures, folder, "all", "All suites", begin_ranking(overall, methods_of, render))
         for numbers in all_numbers:
             _write_details(folder, numbers)
         views = []

@@ -11,12 +11,11 @@ import pandas as pd
 
 from mobench.core.method import Vector
 from mobench.core.registry import methods
+from mobench.reporting.pictures import Files, Picture, Render, files_of
 from mobench.reporting.plots import house_style
 from mobench.reporting.plots.style import method_styles
-from mobench.reporting.rendering import Files, Picture, Render, files_of
 
 from .directions import FIRST, first_weights
-from .pictures import DPI
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +42,7 @@ def begin_opening(render: Render) -> Callable[[], list[Picture]]:
 
 def _files(frame: pd.DataFrame) -> Files:
     with house_style():
-        return files_of(_drawn(frame), DPI)
+        return files_of(_drawn(frame))
 
 
 def directions() -> pd.DataFrame:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from mobench.core.registry import plots
 from mobench.reporting.csv import csv_text
-from mobench.reporting.plots import begin_plots, dark, draw
-from mobench.reporting.rendering import Picture, Render
+from mobench.reporting.pictures import Picture, Render
+from mobench.reporting.plots import begin_plots, color_contenders, draw
 from mobench.scoring.catalog import MetricCatalog
 from mobench.scoring.performance import performance_frame
 from mobench.scoring.results import SuiteResults
 
+from .dark_plots import dark
 from .old_tables import Ranking, Shown
 from .output import SiteFolder
 
 ALWAYS = "performance-profile"
 """The plot of every suite in which contenders met more than once."""
 
-DPI = 72
-"""Of a PNG, which the site only offers beside the SVG that its pages show."""
 _SIZE = {side: re.compile(rb"<svg[^>]*?\b" + side + rb'="([0-9.]+)pt"', re.DOTALL) for side in (b"width", b"height")}
 _PIXELS = 96 / 72
 
@@ -31,15 +30,18 @@ def begin_suite(results: SuiteResults, render: Render) -> Callable[[], list[Pict
     if not len(results.done):
         return list
     asked = {entry if isinstance(entry, str) else entry.get("plot") for entry in results.suite.plots}
-    return begin_plots([*results.suite.plots, *([] if ALWAYS in asked else [ALWAYS])], results, render, DPI)
+    return begin_plots([*results.suite.plots, *([] if ALWAYS in asked else [ALWAYS])], results, render)
 
 
-def begin_ranking(ranking: Ranking | None, render: Render) -> Callable[[], list[Picture]]:
+def begin_ranking(
+    ranking: Ranking | None, methods_of: Mapping[str, str], render: Render
+) -> Callable[[], list[Picture]]:
     """Draw the performance profiles over all suites; the function waits for them."""
     if ranking is None or not len(frame := performance_frame(ranking.found.ranked.contests)):
         return list
-    plot = plots()[ALWAYS]()
-    files = render(partial(draw, plot, frame, MetricCatalog(), dpi=DPI))
+    best = [str(name) for name in ranking.found.frame["contender"]]
+    plot = color_contenders(plots()[ALWAYS](), {name: methods_of[name] for name in best}, best)
+    files = render(partial(draw, plot, frame, MetricCatalog()))
     return lambda: [Picture(ALWAYS, plot.title(), *files(), frame)]
 
 
@@ -50,7 +52,7 @@ def write_pictures(folder: SiteFolder, place: str, about: str, wait: Callable[[]
         stem = f"plots/{place}/{picture.name}"
         shown.append(write_picture(folder, stem, picture.title, picture.svg, about))
         folder.write(f"{stem}.png", picture.png)
-        folder.write(f"{stem}.csv", csv_text(picture.data))
+        folder.write(f"{stem}.csv", csv_text(picture.frame))
     return shown
 
 

@@ -44,7 +44,7 @@ class Build(Command):
         from mobench.core.registry import load_plugins
         from mobench.leaderboard.site import SiteOptions, build_site
         from mobench.leaderboard.site.measuring import measuring_apart
-        from mobench.reporting.rendering import beside
+        from mobench.reporting.pictures import beside
 
         load_plugins(self.plugins)
         places = {key: getattr(self, key) for key in ("submissions", "verified", "verdicts")}

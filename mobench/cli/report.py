@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,13 @@ from mobench.core.settings import choice, text
 from mobench.errors import UserError
 
 if TYPE_CHECKING:
+    from mobench.reporting.pictures import Render
     from mobench.scoring.results import SuiteResults
     from mobench.store.folder import Store
+
+
+MANY_PLOTS = 6
+"""So many plots are drawn by several processes, which take a second or two to start."""
 
 
 class Report(Command):
@@ -37,6 +43,7 @@ class Report(Command):
     def execute(self) -> int:
         from mobench.core.registry import load_plugins
         from mobench.planning.suite import included
+        from mobench.reporting.pictures import at_once, beside
         from mobench.scoring.load import read_stored, stored_suites
         from mobench.store.atomic import write_atomically
         from mobench.store.folder import Store
@@ -62,7 +69,9 @@ class Report(Command):
                 print(f"{results.suite.name}, profile {results.profile}: no run finished, so there is no report")
                 found.remove(results)
         places = _folders(found, root, self.out)
-        reports = [(place, _files(results, root)) for place, results in zip(places, found, strict=True)]
+        several = sum(len(results.suite.plots) for results in found) >= MANY_PLOTS
+        with beside(self.plugins) if several else nullcontext(at_once) as render:
+            reports = [(place, _files(results, root, render)) for place, results in zip(places, found, strict=True)]
         for place, content in reports:
             try:
                 for name, text in content.items():
@@ -112,7 +121,7 @@ def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Pat
     return folders
 
 
-def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
+def _files(results: SuiteResults, root: Path, render: Render) -> dict[str, bytes]:
     from mobench.reporting.plots import draw_plots
     from mobench.reporting.report import report_files
 
@@ -121,4 +130,4 @@ def _files(results: SuiteResults, root: Path) -> dict[str, bytes]:
         state = f"all {len(results.table)} stored runs failed" if len(results.table) else "no run is stored yet"
         hint = f"; `mobench results suite={suite.name} --failed` says why" if len(results.table) else ""
         raise UserError(f"results={root}: {suite.name}, profile {results.profile}: {state}{hint}")
-    return report_files(results, draw_plots(suite.plots, results))
+    return report_files(results, draw_plots(suite.plots, results, render))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mobench.planning.suite import Suite
@@ -19,8 +19,8 @@ def refuse_mistakes(suites: Iterable[Suite], *, entries: bool = False) -> None:
         check_suite(suite, plot_options() if suite.plots else {})
 
 
-def plot_options() -> dict[str, Collection[str]]:
-    """Return the options of every plot by its name."""
+def plot_options() -> dict[str, dict[str, Any]]:
+    """Return the options of every plot by its name, with their defaults."""
     from mobench.core.registry import plots
 
     return {name: plot.options() for name, plot in plots().items()}

@@ -243,10 +243,14 @@ class Method(Described, ABC):
     """Raised whenever the method's results change, so that old records are not taken for new."""
     diagnostics: ClassVar[tuple[Metric, ...]] = ()
     """The scalars that the method notes on its steps; results have their mean and their total over the run."""
+    curves: ClassVar[tuple[str, ...]] = ()
+    """The arrays of its notes, a number for each secondary, that plots read; bundles keep no others."""
     symbols: ClassVar[Mapping[str, str]] = {}
     """How axes call settings that are known by a symbol, e.g. `{"tau": "τ"}`."""
     look: ClassVar[Look | None] = None
     """Its colour and marker; by default they are assigned."""
+    baseline: ClassVar[bool] = False
+    """Whether it is what others are compared with; plots always show it in colour."""
     one_objective: ClassVar[bool] = False
     """Whether it trains on one objective alone; then nothing is done for the others, e.g. no proximal step."""
     takes_proximal_steps: ClassVar[bool] = False
@@ -267,6 +271,7 @@ class Method(Described, ABC):
         cls.name = vars(cls).get("name") or cls.__name__.lower()
         cls.look = vars(cls).get("look")
         cls.lacks = vars(cls).get("lacks", {})
+        cls.baseline = vars(cls).get("baseline", False)
 
     @classmethod
     def label(cls) -> str:

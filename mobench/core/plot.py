@@ -1,14 +1,18 @@
 """The base of plots: numbers from a suite's results, and a figure from these numbers.
 
     @register
-    class Scale(Plot):
-        name = "scale"
+    class Depth(Plot):
+        '''Loss against the depth of the network.'''
 
-        def data(self, results, *, value="accuracy@90", setting="problem.scale"): ...
-        def draw(self, frame, metrics): ...
+        def data(self, results, *, value="loss/fit"):
+            return results.summary(["instance_label", "contender", "configuration", "problem.depth"], [value])
 
-A suite asks for it by name, `plots: [{plot: scale, value: secondary}]`; the keywords of `data` are the
-options that it takes.
+        def draw(self, frame, metrics):
+            return self.lines(frame, "problem.depth", "instance_label").label(y=metrics[frame["metric"][0]].axis)
+
+A suite asks for it by name, `plots: [{plot: depth, value: loss/fit}]`; the keywords of `data` are the options that it
+takes. `draw` returns a `seaborn.objects.Plot`, whose size, theme and legend are set by the caller, or a figure of
+matplotlib. Labelled artists are in the legend.
 """
 
 from __future__ import annotations
@@ -16,10 +20,12 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
     import pandas as pd
+    import seaborn.objects as so
     from matplotlib.figure import Figure
 
     from mobench.core.metric import Metric
@@ -28,6 +34,10 @@ if TYPE_CHECKING:
 
 Take = Literal["first", "all", "least", "last"]
 """What of the samples of a curve is read: of each its first number, all, or the smallest; or the last sample alone."""
+
+
+OTHERS = "#c4c4c4"
+"""The colour of contenders that have none of their own."""
 
 
 class MetricNames(Protocol):
@@ -129,6 +139,19 @@ class Plot(ABC):
     """The name by which suites ask for it; by default the class name in lower case."""
     reads: ClassVar[tuple[tuple[str, Take], ...]] = ()
     """The curves of records that it reads, and what of them. Bundles of results keep no others."""
+    panel: tuple[float, float] = (3.1, 2.6)
+    """Width and height of one panel in inches."""
+
+    colors: Mapping[str, str] = MappingProxyType({})
+    """The colour of every contender, set before `data` and `draw`.
+
+    The best five of the suite, baselines and contenders that the command names have a colour of their own, the rest
+    has `OTHERS`.
+    """
+    markers: Mapping[str, str] = MappingProxyType({})
+    """The marker of every contender."""
+    kept: Collection[str] = ()
+    """The baselines, and the contenders that the command names: they are shown wherever others are left out."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -154,5 +177,28 @@ class Plot(ABC):
         """Return the numbers to draw; an empty frame means that there is nothing to draw."""
 
     @abstractmethod
-    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
+    def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure | so.Plot:
         """Draw what `data` returned; `metrics` says how columns are called."""
+
+    def in_color(self, frame: pd.DataFrame) -> pd.Series[bool]:
+        """Mark the rows of contenders that have a colour of their own."""
+        return frame["contender"].map(lambda name: self.colors.get(name, OTHERS) != OTHERS).astype(bool)
+
+    def lines(self, frame: pd.DataFrame, x: str, panel: str) -> so.Plot:
+        """Describe lines of `mean` against `x`, a panel for each value of `panel`.
+
+        Contenders in colour have markers and a band from `low` to `high`; the others are thin and grey.
+        """
+        import seaborn.objects as so
+
+        drawn = frame.dropna(subset=["mean"]).reset_index(drop=True)
+        colored = drawn[self.in_color(drawn)]
+        described = so.Plot(drawn, x=x, y="mean").facet(panel, wrap=4).share(x=False, y=False)
+        if len(colored) < len(drawn):
+            grey = drawn[~self.in_color(drawn)]
+            described = described.add(so.Lines(color=OTHERS, linewidth=0.8), data=grey, group="contender")
+        if len(colored):
+            band, line = so.Band(alpha=0.13), so.Line(edgecolor="w", edgewidth=0.6, pointsize=5)
+            described = described.add(band, data=colored, color="contender", ymin="low", ymax="high", legend=False)
+            described = described.add(line, data=colored, color="contender", marker="contender")
+        return described.scale(color=dict(self.colors), marker=dict(self.markers))

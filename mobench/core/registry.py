@@ -3,7 +3,7 @@
 Three places are searched: the packages `mobench.methods`, `mobench.problems` and
 `mobench.reporting.plots`, entry points of installed packages (groups `mobench.methods`,
 `mobench.problems` and `mobench.plots`), and files or folders that the user names. No list is kept
-anywhere.
+anywhere. Plots that belong to a method or a problem are in a file `plots.py` or `*_plots.py` beside it.
 """
 
 from __future__ import annotations
@@ -286,6 +286,8 @@ def _all(kind: str) -> dict[str, Plugin]:
             package = importlib.import_module(PACKAGES[kind])
             for module in pkgutil.iter_modules(package.__path__):
                 importlib.import_module(f"{PACKAGES[kind]}.{module.name}")
+            for name in _modules_of_plots() if kind == "plots" else ():
+                importlib.import_module(name)
         for entry in importlib.metadata.entry_points(group=f"mobench.{kind}") if _installed_packages else ():
             try:
                 loaded = entry.load()
@@ -298,6 +300,14 @@ def _all(kind: str) -> dict[str, Plugin]:
                 register(loaded)
         _discovered.add(kind)
     return dict(sorted(_found[kind].items()))
+
+
+def _modules_of_plots() -> Iterator[str]:
+    """Yield the modules of plots that stand beside methods and problems."""
+    for kind in ("methods", "problems"):
+        for folder in map(Path, importlib.import_module(PACKAGES[kind]).__path__):
+            files = [*folder.glob("*_plots.py"), *folder.glob("*/plots.py"), *folder.glob("*/*_plots.py")]
+            yield from (".".join((PACKAGES[kind], *file.relative_to(folder).with_suffix("").parts)) for file in files)
 
 
 def _kind(plugin: Plugin) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -38,14 +39,22 @@ def check_entries(suite: Suite) -> None:
                     Training(**{**suite.training, **own})
 
 
-def check_suite(suite: Suite, plots: Mapping[str, Collection[str]]) -> None:
-    """Refuse a metric, column or plot that does not exist; `plots` are the options of each plot by its name.
+def check_suite(suite: Suite, plots: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a metric, column or plot that does not exist; `plots` are the options of each plot with their defaults.
 
     Where a problem or method of the suite is not known here (results are read without its plugin), it cannot be
     told what exists, and only plots are checked.
     """
     known: dict[str, Collection[str]] = {"plot": plots}
     known |= {f"option of plot {name}:": ("plot", "title", "where", *options) for name, options in plots.items()}
+    for at, entry in enumerate(suite.plots):
+        given = {"plot": entry} if isinstance(entry, str) else entry
+        for option, default in plots.get(str(given["plot"]), {}).items():
+            if default is inspect.Parameter.empty and option not in given:
+                with _at(suite, f"plots[{at}]"):
+                    raise UserError(
+                        f"the plot {given['plot']} needs {option}, e.g. {{plot: {given['plot']}, {option}: …}}"
+                    )
     try:
         solved = [problem for name, entry in suite.problems.items() for problem in expand(find_problem(name), entry)]
         compared = [find_method(name) for name in suite.methods]

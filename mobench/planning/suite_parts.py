@@ -162,7 +162,7 @@ class SelectedEntry(Strict):
 
 @with_config(ConfigDict(extra="allow", use_attribute_docstrings=True))
 class PlotEntry(TypedDict):
-    """A plot with options of its own, e.g. `{plot: scale, value: secondary}`."""
+    """A plot with options of its own, e.g. `{plot: curves, objective: 2}`."""
 
     plot: Text
     """The name of the plot."""

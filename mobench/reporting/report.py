@@ -9,7 +9,7 @@ from mobench.reporting.csv import csv_text
 from mobench.reporting.latex import latex_table
 from mobench.reporting.markdown import escape_markdown, markdown_table
 from mobench.reporting.notes import selection_policy, state
-from mobench.reporting.rendering import Picture
+from mobench.reporting.pictures import Picture
 from mobench.scoring.results import SuiteResults
 from mobench.scoring.suite_tables import has_settings, settings_table
 from mobench.scoring.tables import Table
@@ -25,7 +25,7 @@ def report_files(results: SuiteResults, pictures: Sequence[Picture]) -> dict[str
     for picture in pictures:
         files[f"{picture.name}.svg"] = picture.svg
         files[f"{picture.name}.png"] = picture.png
-        files[f"{picture.name}.csv"] = csv_text(picture.data).encode()
+        files[f"{picture.name}.csv"] = csv_text(picture.frame).encode()
     files["report.md"] = _page(results, tables, pictures).encode()
     return files
 

@@ -11,10 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from typing_extensions import TypedDict
 
 from mobench.core.outcome import Count, Outcome, Status
+from mobench.core.registry import methods
 from mobench.core.spec import RunSpec
 from mobench.store.record import Environment, PeakMemory, RunRecord
 from mobench.submissions import accepted, limits
@@ -183,10 +191,24 @@ class Curves(TypedDict, total=False):
     losses: accepted.Curve
     weights: accepted.Curve
     cosines: accepted.Curve
-    multipliers: accepted.Curve
     update_norm: accepted.NumberCurve
     alignment: accepted.NumberCurve
     picture: accepted.PictureCurve
+
+
+_NOTED = TypeAdapter(dict[str, accepted.Curve], config=STRICT)
+
+
+def _with_noted_curves(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """Check the curves of the benchmark, and those that a known method declares as `curves`."""
+    more = {*value} - {*Curves.__annotations__} if isinstance(value, dict) else set()
+    declared = {name for method in methods().values() for name in method.curves} if more else set()
+    noted = {name: value[name] for name in more & declared}
+    if not noted:
+        return check(value)
+    found = check({name: curve for name, curve in value.items() if name not in noted})
+    found |= _NOTED.validate_python(noted)
+    return {name: found[name] for name in value if name in found}
 
 
 @dataclass(frozen=True)
@@ -211,6 +233,7 @@ class OutcomeLine:
     metrics: Annotated[Mapping[accepted.MetricName, accepted.Number], accepted.few()]
     history: Annotated[
         Curves,
+        WrapValidator(_with_noted_curves),
         accepted.that(lambda curves: not curves or {"step"} < set(curves), "has steps without curves, or curves alone"),
         accepted.that(lambda curves: len(set(map(len, curves.values()))) < 2, "has curves that differ in length"),
     ]

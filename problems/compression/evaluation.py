@@ -17,7 +17,7 @@ from mobench.core.quiet import QUIET
 from . import networks
 from .data.images import Images
 from .latency import cpu_latency, ready_to_time
-from .metrics import NATIVE, mark
+from .metrics import NATIVE, Form, mark
 from .networks.cost import file_size, flops
 from .pruning import Planner, PruningPlan, Structure, fold_constants, remove, trace
 from .shared_start import SharedStart
@@ -134,43 +134,38 @@ class Pruner:
         return Pruned(end, smaller, plan)
 
 
-def pruned_metrics(
+def pruned_forms(
     pruner: Pruner, targets: tuple[float, ...], selected: Sequence[Worth], tested: Sequence[Worth]
-) -> dict[str, float]:
-    """Return accuracies and counted costs of the dense network, at every target and natively pruned.
+) -> dict[str, Form]:
+    """Return the dense network, that at every target and the natively pruned one, with their counted costs.
 
-    `accuracy@90` was measured on test images, `selection_accuracy@90` on the images that configurations are
-    selected on, both in the order of `pruner.all_models`; `reduction@90` is the fraction really removed.
+    Accuracies were measured in the order of `pruner.all_models`; `reduction` is the fraction really removed.
     """
-    networks = pruner.all_models(targets)
-    found = {f"reduction{pruned.end}": pruned.plan.reduction for pruned in pruner.each(targets)}
-    for (end, model), chosen, reported in zip(networks.items(), selected, tested, strict=True):
-        found |= {f"accuracy{end}": reported.accuracy, f"selection_accuracy{end}": chosen.accuracy}
-        found |= _costs(model, pruner.input_shape, end)
-    found["accuracy@mean"] = sum(found[f"accuracy{mark(target)}"] for target in targets) / len(targets)
-    return found
+    removed = {pruned.end: pruned.plan.reduction for pruned in pruner.each(targets)}
+    forms = {}
+    for (end, model), chosen, reported in zip(pruner.all_models(targets).items(), selected, tested, strict=True):
+        sizes = _costs(model, pruner.input_shape) | ({"reduction": removed[end]} if end else {})
+        forms[end] = Form(reported.accuracy, chosen.accuracy, sizes)
+    return forms
 
 
-def sparse_metrics(
-    model: nn.Module, weights: Sequence[str], targets: tuple[float, ...], selection: Images, test: Images
-) -> dict[str, float]:
-    """Return what the network is worth when the smallest of the named weights are set to zero.
+def sparse_forms(
+    model: nn.Module, weights: Sequence[str], targets: Sequence[float], selection: Images, test: Images
+) -> dict[str, Form]:
+    """Return the network as it is, and with the smallest of the named weights set to zero.
 
     At each target so many weights are zero that they are this share of all parameters, or all that can be; those that
     already were zero count.
     """
     total = sum(parameter.numel() for parameter in model.parameters())
-    found = {"nonzero": 1.0 - parameter_sparsity(model.parameters())}
+    forms = {"": Form(math.nan, math.nan, {"nonzero": 1.0 - parameter_sparsity(model.parameters())})}
     for target in targets:
         smaller = copy.deepcopy(model)
         named = dict(smaller.named_parameters())
         zero_smallest([named[name] for name in weights], math.ceil(target * total))
-        found |= {
-            f"sparse_accuracy{mark(target)}": accuracy(smaller, test),
-            f"selection_sparse_accuracy{mark(target)}": accuracy(smaller, selection),
-            f"nonzero{mark(target)}": 1.0 - parameter_sparsity(smaller.parameters()),
-        }
-    return found
+        sizes = {"nonzero": 1.0 - parameter_sparsity(smaller.parameters())}
+        forms[mark(target)] = Form(accuracy(smaller, test), accuracy(smaller, selection), sizes)
+    return forms
 
 
 def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
@@ -181,9 +176,9 @@ def latencies(pruner: Pruner, targets: tuple[float, ...]) -> dict[str, float]:
     return {f"latency_ms{end}": latency.median_ms for end, latency in timed.items()}
 
 
-def _costs(model: nn.Module, input_shape: tuple[int, int, int], end: str) -> dict[str, float]:
+def _costs(model: nn.Module, input_shape: tuple[int, int, int]) -> dict[str, float]:
     return {
-        f"flops{end}": float(flops(model, input_shape)),
-        f"parameters{end}": float(sum(parameter.numel() for parameter in model.parameters())),
-        f"bytes{end}": float(file_size(model)),
+        "flops": float(flops(model, input_shape)),
+        "parameters": float(sum(parameter.numel() for parameter in model.parameters())),
+        "bytes": float(file_size(model)),
     }

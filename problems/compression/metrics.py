@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from mobench.core.metric import NON_NEGATIVE, SHARE, Metric
 
@@ -59,62 +59,101 @@ def trained_metrics(objectives: Sequence[str], holdout: bool) -> Iterator[Metric
     yield Metric("effective_rank", "effective rank", "", "min", NON_NEGATIVE, rank)
 
 
-def pruned_metrics(holdout: bool) -> Iterator[Metric]:
+class Form(NamedTuple):
+    """A form of the network, and what it is worth: accuracies in percent, counted sizes by name."""
+
+    tested: float
+    selected: float
+    sizes: Mapping[str, float]
+
+
+Forms = Mapping[str, Form]
+"""By how the names of their metrics end."""
+Measured = tuple[Metric, Callable[[Forms], float] | None]
+"""A metric, and how it is read of the forms; None where it is measured apart: latencies, and ranks."""
+
+
+def declared(rows: Iterable[Measured]) -> Iterator[Metric]:
+    """Yield the metrics."""
+    return (metric for metric, _ in rows)
+
+
+def measured(rows: Iterable[Measured], forms: Forms) -> dict[str, float]:
+    """Return the metrics of these forms."""
+    return {metric.name: read(forms) for metric, read in rows if read is not None}
+
+
+def pruned_metrics(holdout: bool) -> Iterator[Measured]:
     """Yield accuracies and costs of the whole network, at every target, and without its negligible filters."""
     for end, share in [("", ""), *((mark(target), f"{100 * target:g} %") for target in TARGETS)]:
         yield from _evaluated(end, f", {share} removed", f"with {share} of the parameters removed", holdout)
         if end:
             removed = f"share of the parameters that was removed for the target of {share}"
-            yield Metric(f"reduction{end}", f"share removed for {share}", range=SHARE, meaning=removed)
+            metric = Metric(f"reduction{end}", f"share removed for {share}", range=SHARE, meaning=removed)
+            yield metric, _size("reduction", end)
     mean = "mean of the test accuracies over all shares of parameters removed"
-    yield Metric("accuracy@mean", "mean test accuracy when pruned", "%", "max", PERCENT, mean, "test")
+    yield (
+        Metric("accuracy@mean", "mean test accuracy when pruned", "%", "max", PERCENT, mean, "test"),
+        lambda forms: sum(forms[mark(target)].tested for target in TARGETS) / len(TARGETS),
+    )
 
 
-def native_metrics(holdout: bool) -> Iterator[Metric]:
+def native_metrics(holdout: bool) -> Iterator[Measured]:
     """Yield accuracy and costs without the filters of norm below 1e-4, and the share of parameters that they were."""
     of = "without the filters of norm below 1e-4"
     yield from _evaluated(NATIVE, ", natively pruned", of, holdout)
     removed = "share of the parameters that go with the filters of norm below 1e-4"
-    yield Metric(f"reduction{NATIVE}", "share natively pruned", "", "max", SHARE, removed)
+    metric = Metric(f"reduction{NATIVE}", "share natively pruned", "", "max", SHARE, removed)
+    yield metric, _size("reduction", NATIVE)
 
 
-def sparse_metrics(holdout: bool) -> Iterator[Metric]:
+def sparse_metrics(holdout: bool, targets: Sequence[float] = TARGETS) -> Iterator[Measured]:
     """Yield what is measured with the smallest single weights set to zero, and the rank that is left."""
     kept = "share of all the network's parameters that are not zero"
-    yield Metric("nonzero", "share of parameters not zero", "", "min", SHARE, f"{kept} (below 1e-8 counts as zero)")
-    for target in TARGETS:
+    whole = f"{kept} (below 1e-8 counts as zero)"
+    yield Metric("nonzero", "share of parameters not zero", "", "min", SHARE, whole), _size("nonzero", "")
+    for target in targets:
         share, end = f"{100 * target:g} %", mark(target)
         of, label = f"with the smallest weights zero, {share} of all parameters", f", {share} zero"
-        accuracy, chosen = f"accuracy {of}, on test images", f"accuracy {of}, on {_chosen_on(holdout)}"
-        yield Metric(f"sparse_accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, accuracy, "test")
-        words, data = f"{_chosen_word(holdout)} accuracy{label}", _chosen_data(holdout)
-        yield Metric(f"selection_sparse_accuracy{end}", words, "%", "max", PERCENT, chosen, data)
-        yield Metric(f"nonzero{end}", f"share not zero for {share}", "", "min", SHARE, f"{kept}, {of}")
+        yield from _accuracies("sparse_accuracy", end, label, of, holdout)
+        metric = Metric(f"nonzero{end}", f"share not zero for {share}", "", "min", SHARE, f"{kept}, {of}")
+        yield metric, _size("nonzero", end)
     rank = "effective rank relative to that of the network at its start"
-    yield Metric("rank_kept", "share of the effective rank kept", "", "min", NON_NEGATIVE, rank)
+    yield Metric("rank_kept", "share of the effective rank kept", "", "min", NON_NEGATIVE, rank), None
 
 
-def quantised_metrics(holdout: bool) -> Iterator[Metric]:
+def quantised_metrics(holdout: bool) -> Iterator[Measured]:
     """Yield what is measured with the penalised weights rounded to few bits."""
     for bits in BITS:
         of, label, end = f"with penalised weights of {bits} bits", f", {bits} bits", bit_mark(bits)
-        right, chosen = f"accuracy {of}, on test images", f"accuracy {of}, on {_chosen_on(holdout)}"
-        yield Metric(f"quantised_accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, right, "test")
-        words, data = f"{_chosen_word(holdout)} accuracy{label}", _chosen_data(holdout)
-        yield Metric(f"selection_quantised_accuracy{end}", words, "%", "max", PERCENT, chosen, data)
+        yield from _accuracies("quantised_accuracy", end, label, of, holdout)
         kept = f"size of all parameters {of}, relative to 32 bits for each"
-        yield Metric(f"bits_kept{end}", f"share of the size kept{label}", "", "min", SHARE, kept)
+        metric = Metric(f"bits_kept{end}", f"share of the size kept{label}", "", "min", SHARE, kept)
+        yield metric, _size("bits_kept", end)
 
 
-def _evaluated(end: str, label: str, of: str, holdout: bool) -> Iterator[Metric]:
+def _evaluated(end: str, label: str, of: str, holdout: bool) -> Iterator[Measured]:
     """Yield accuracies and costs of one form of the network."""
     label, of = (label, of) if end else ("", "of the whole network")
-    measured = f"accuracy {of} on test images"
-    yield Metric(f"accuracy{end}", f"test accuracy{label}", "%", "max", PERCENT, measured, "test")
-    chosen, words = f"accuracy {of} on {_chosen_on(holdout)}", f"{_chosen_word(holdout)} accuracy{label}"
-    yield Metric(f"selection_accuracy{end}", words, "%", "max", PERCENT, chosen, _chosen_data(holdout))
+    yield from _accuracies("accuracy", end, label, of, holdout)
     for name, words, unit, meaning in COSTS:
-        yield Metric(f"{name}{end}", f"{words}{label}", unit, "min", NON_NEGATIVE, f"{meaning} {of}")
+        read = None if name == "latency_ms" else _size(name, end)
+        yield Metric(f"{name}{end}", f"{words}{label}", unit, "min", NON_NEGATIVE, f"{meaning} {of}"), read
+
+
+def _accuracies(name: str, end: str, label: str, of: str, holdout: bool) -> Iterator[Measured]:
+    """Yield the accuracy of one form on test images, and on those that configurations are chosen on."""
+    comma = "" if name == "accuracy" else ","
+    on_test, chosen = f"accuracy {of}{comma} on test images", f"accuracy {of}{comma} on {_chosen_on(holdout)}"
+    metric = Metric(f"{name}{end}", f"test accuracy{label}", "%", "max", PERCENT, on_test, "test")
+    yield metric, lambda forms: forms[end].tested
+    words, data = f"{_chosen_word(holdout)} accuracy{label}", _chosen_data(holdout)
+    metric = Metric(f"selection_{name}{end}", words, "%", "max", PERCENT, chosen, data)
+    yield metric, lambda forms: forms[end].selected
+
+
+def _size(name: str, end: str) -> Callable[[Forms], float]:
+    return lambda forms: forms[end].sizes[name]
 
 
 def _chosen_on(holdout: bool) -> str:

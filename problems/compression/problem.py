@@ -20,7 +20,7 @@ from mobench.errors import UserError
 
 from .. import PAPER
 from .data import CLASSES, NAMES, SIZES
-from .metrics import native_metrics, pruned_metrics, quantised_metrics, sparse_metrics, trained_metrics
+from .metrics import declared, native_metrics, pruned_metrics, quantised_metrics, sparse_metrics, trained_metrics
 from .networks import build, input_shape, names, penalised, steps_together
 from .volumes import loss_volume, pruned_volumes, quantised_volumes, sparse_volumes
 
@@ -189,10 +189,7 @@ class Compression(TaskProblem):
         compiling = (COMPILING,) if self.compile else ()
         return (
             *trained_metrics(self.objectives(), self.holdout),
-            *pruned_metrics(self.holdout),
-            *native_metrics(self.holdout),
-            *sparse,
-            *rounded,
+            *declared([*pruned_metrics(self.holdout), *native_metrics(self.holdout), *sparse, *rounded]),
             *compiling,
         )
 

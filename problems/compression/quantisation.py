@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from .data.images import Images
 from .evaluation import accuracy
 from .filters import Joined, vectors
-from .metrics import BITS, bit_mark
+from .metrics import BITS, Form, bit_mark
 from .penalties import Penalty
 
 FULL = 32
@@ -99,12 +99,12 @@ def quantise(weights: Iterable[Tensor], bits: int) -> None:
         weight.copy_(step * places)
 
 
-def quantised_metrics(model: nn.Module, weights: Sequence[str], selection: Images, test: Images) -> dict[str, float]:
-    """Return what the network is worth with the named weights rounded, at each number of bits.
+def quantised_forms(model: nn.Module, weights: Sequence[str], selection: Images, test: Images) -> dict[str, Form]:
+    """Return the network with the named weights rounded, at each number of bits.
 
     The other parameters, and the step of each layer, keep 32 bits.
     """
-    found: dict[str, float] = {}
+    forms = {}
     total = sum(parameter.numel() for parameter in model.parameters())
     for bits in BITS:
         smaller = copy.deepcopy(model)
@@ -113,9 +113,6 @@ def quantised_metrics(model: nn.Module, weights: Sequence[str], selection: Image
         quantise(rounded, bits)
         count = sum(weight.numel() for weight in rounded)
         size = bits * count + FULL * (total - count + len(rounded))
-        found |= {
-            f"quantised_accuracy{bit_mark(bits)}": accuracy(smaller, test),
-            f"selection_quantised_accuracy{bit_mark(bits)}": accuracy(smaller, selection),
-            f"bits_kept{bit_mark(bits)}": size / (FULL * total),
-        }
-    return found
+        kept = {"bits_kept": size / (FULL * total)}
+        forms[bit_mark(bits)] = Form(accuracy(smaller, test), accuracy(smaller, selection), kept)
+    return forms

@@ -20,11 +20,11 @@ from . import data, networks
 from .data.images import Batch, Images, Splits
 from .data.stream import TrainStream
 from .distillation import distillation_loss, mean_distillation, teacher_of
-from .evaluation import Pruner, accuracy, latencies, pruned_metrics, sparse_metrics, worth_of_each
-from .metrics import TARGETS
+from .evaluation import Pruner, accuracy, latencies, pruned_forms, sparse_forms, worth_of_each
+from .metrics import TARGETS, measured, native_metrics, pruned_metrics, quantised_metrics, sparse_metrics
 from .nuclear import Nuclear
 from .penalties import L1, GroupLasso, Penalty, proximal_step
-from .quantisation import Quantisation, quantised_metrics
+from .quantisation import Quantisation, quantised_forms
 from .sparsity import effective_rank, native_group_sparsity, parameter_sparsity
 
 if TYPE_CHECKING:
@@ -165,7 +165,9 @@ class CompressionTask(Task):
         names = self.problem.objectives()
         losses = dict(zip(names, [loss, *values], strict=True))
         logs = dict(zip(names, [loss, *relative], strict=True))
-        measured = {
+        holdout = self.problem.holdout
+        pruned = pruned_forms(pruner, TARGETS, selected, tested)
+        found = {
             **{f"loss/{name}": value for name, value in losses.items()},
             **{f"log10/{name}": _log10(value) for name, value in logs.items()},
             f"selection_log10/{names[0]}": _log10(selected[0].loss),
@@ -173,16 +175,18 @@ class CompressionTask(Task):
             "parameter_sparsity": parameter_sparsity(self.parameters),
             "penalised_sparsity": parameter_sparsity(self.penalised),
             "effective_rank": (rank := effective_rank(self.penalised)),
-            **pruned_metrics(pruner, TARGETS, selected, tested),
+            **measured([*pruned_metrics(holdout), *native_metrics(holdout)], pruned),
         }
         if self.start_rank is not None:
             weights = [name for name, _ in networks.penalised(self.model)]
-            measured |= sparse_metrics(self.model, weights, TARGETS, self.selection, self.splits.test)
-            measured["rank_kept"] = rank / self.start_rank
+            sparse = sparse_forms(self.model, weights, TARGETS, self.selection, self.splits.test)
+            found |= measured(sparse_metrics(holdout), sparse)
+            found["rank_kept"] = rank / self.start_rank
         if self.problem.penalty == "quantisation":
             weights = [name for name, _ in networks.penalised(self.model)]
-            measured |= quantised_metrics(self.model, weights, self.selection, self.splits.test)
-        return measured
+            rounded = quantised_forms(self.model, weights, self.selection, self.splits.test)
+            found |= measured(quantised_metrics(holdout), rounded)
+        return found
 
     def timings(self) -> Mapping[str, float]:
         compiling = {"compile_seconds": self.compile_seconds} if self.problem.compile else {}

@@ -39,7 +39,7 @@ def test_the_shown_plot_draws(tmp_path, monkeypatch):
     registry.plots()
     monkeypatch.setattr(registry, "_found", {kind: dict(getattr(registry, kind)()) for kind in registry.PACKAGES})
     loaded("CONTRIBUTING.md", "(Plot)", tmp_path / "ends.py")
-    runs = table([run("pcd", seed, **{"loss/wells": 1.0 + seed}) for seed in (0, 1)])
+    runs = table([run("pcd", seed, **{"loss/wells": 1.0 + seed, "loss/square": 1.0}) for seed in (0, 1)])
     (picture,) = draw_plots(["ends"], results(runs, registry.find_problem("two-wells")()))
-    assert (picture.title, picture.data["loss/wells"].tolist()) == ("Where runs end, a point for each run", [1.0, 2.0])
+    assert (picture.title, picture.frame["loss/wells"].tolist()) == ("Where runs end, a point for each run", [1.0, 2.0])
     assert "<!-- wells loss ← -->".encode() in picture.svg

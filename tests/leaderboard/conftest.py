@@ -85,7 +85,7 @@ methods: {{ws: {{weight: [0.2, 0.8]}}, mgda: {{}}, '{HOSTILE_METHOD}': {{}}}}
 seeds: [0, 1]
 training: {{optimizer: sgd, lr: 0.1, steps: 3}}
 metrics: ["loss/<i>first</i>"]
-plots: [hypervolume]
+plots: [aim]
 """
 
 

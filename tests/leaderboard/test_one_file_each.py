@@ -112,7 +112,7 @@ seeds: [0, 1]
 training: {optimizer: sgd, lr: 0.05, steps: 20}
 metrics: [slope]
 tables: [{title: Slopes, value: slope, columns: problem.side}]
-plots: [hypervolume]
+plots: [aim]
 """
 
 
@@ -187,7 +187,7 @@ def test_its_look_is_that_of_all_plots_and_pages(home: Path) -> None:
     for page in ("index.html", "suites/bowls.standard.html", "directions.html"):
         assert 'class="marker mark-tilted-sum"' in read(home, page), page
     plots = home / "site" / "plots" / "bowls.standard"
-    light, dark = ((plots / f"hypervolume{theme}.svg").read_text(encoding="utf-8") for theme in ("", ".dark"))
+    light, dark = ((plots / f"aim{theme}.svg").read_text(encoding="utf-8") for theme in ("", ".dark"))
     assert "#123456" in light and "#89abcd" in dark and "#123456" not in dark
 
 

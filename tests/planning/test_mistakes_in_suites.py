@@ -17,7 +17,7 @@ GOOD = {
     "training": "{steps: 5}",
     "metrics": "[primary_gradient_norm]",
     "tables": "[{title: norms, value: primary_gradient_norm, columns: problem.k}]",
-    "plots": "[hypervolume]",
+    "plots": "[aim]",
     "profiles": "{quick: {seeds: 1}}",
 }
 
@@ -156,16 +156,29 @@ MEANING = {
         "selected[0].fixed.pdc: unknown value for method: 'pdc'",
     ),
     "a split": ({"split": "[method.fom]"}, "split[0]: unknown setting to split by 'method.fom'", "'method.form'"),
-    "a plot": ({"plots": "[hypervolme]"}, "plots[0]: unknown plot 'hypervolme'", "Did you mean 'hypervolume'?"),
+    "a plot": ({"plots": "[budgt]"}, "plots[0]: unknown plot 'budgt'", "Did you mean 'budget'?"),
+    "a plot without what it needs": (
+        {"plots": "[aim, end-by-setting]"},
+        "plots[1]: the plot end-by-setting needs value",
+    ),
     "a plot's option": (
-        {"plots": "[{plot: scale, valu: x}]"},
-        "plots[0]: unknown option of plot scale: 'valu'",
+        {"plots": "[{plot: end-by-setting, valu: x, value: seconds}]"},
+        "plots[0]: unknown option of plot end-by-setting: 'valu'",
         "'value'",
     ),
-    "a plot's metric": ({"plots": "[{plot: scale, value: x}]"}, "plots[0].value: unknown metric 'x'"),
-    "a plot's setting": ({"plots": "[{plot: scale, setting: problem.scl}]"}, "plots[0].setting: unknown column"),
-    "a plot's law": ({"plots": "[{plot: end-by-setting, law: 2 * problem.kk}]"}, "plots[0].law: unknown column"),
-    "a law that is none": ({"plots": "[{plot: end-by-setting, law: 2 *}]"}, "plots[0].law: '2 *' is not a formula"),
+    "a plot's metric": ({"plots": "[{plot: end-by-setting, value: x}]"}, "plots[0].value: unknown metric 'x'"),
+    "a plot's setting": (
+        {"plots": "[{plot: end-by-setting, value: seconds, setting: problem.scl}]"},
+        "plots[0].setting: unknown column",
+    ),
+    "a plot's law": (
+        {"plots": "[{plot: end-by-setting, value: seconds, law: 2 * problem.kk}]"},
+        "plots[0].law: unknown column",
+    ),
+    "a law that is none": (
+        {"plots": "[{plot: end-by-setting, value: seconds, law: 2 *}]"},
+        "plots[0].law: '2 *' is not a formula",
+    ),
     "a plot's condition": ({"plots": "[{plot: budget, where: {problem.q: 1}}]"}, "plots[0].where: unknown column"),
 }
 

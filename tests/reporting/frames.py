@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from mobench.core.registry import plots
 from mobench.planning.suite import Suite
+from mobench.reporting.plots import figure_of, house_style
+from mobench.reporting.plots.style import color_contenders
 from mobench.scoring.contender import with_contenders
 from mobench.scoring.results import SuiteResults
 
@@ -51,3 +54,22 @@ def results(runs, problem=None, **more):
     """Return a table as the results of a suite in which every run is of the given problem."""
     built = {} if problem is None else dict.fromkeys(runs["instance"], problem)
     return SuiteResults(Suite(name="s", profile="p", title="t", methods=dict.fromkeys(METHODS)), runs, built, **more)
+
+
+def plot_of(name, found, best=()):
+    """Return a plot in which the best contenders, by default the first, are in colour."""
+    methods = {name: found.methods[name] for name in found.order}
+    return color_contenders(plots()[name](), methods, best or list(methods))
+
+
+def drawn(name, found, frame=None, best=(), **options):
+    """Return the figure of a plot, drawn in our style, of these numbers or of those that it reads."""
+    plot = plot_of(name, found, best)
+    with house_style():
+        figure = figure_of(plot, plot.data(found, **options) if frame is None else frame, found.metrics)
+        figure.canvas.draw()
+    return figure
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]

@@ -34,7 +34,7 @@ def test_runs_are_trained_beside_files_named_like_modules(folder: Path) -> None:
 
 DRAWS = """
 from functools import partial
-from mobench.reporting.rendering import beside
+from mobench.reporting.pictures import beside
 
 if __name__ == "__main__":
     with beside() as render:

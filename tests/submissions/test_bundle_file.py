@@ -3,13 +3,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
 from mobench.core.registry import methods
 from mobench.scoring.runs import results_table
 from mobench.store.folder import Store
 from mobench.submissions import encode_bundle, findings, limits, parse_bundle
+from mobench.submissions.bundle import Curves, RunLine
 from mobench.submissions.collecting import thinned
 from tests.commands import run_here
 from tests.submissions.tampering import opened, sealed
+
+SHIPPED = Path(__file__).parents[2] / "leaderboard" / "submissions"
 
 
 def test_the_same_records_give_the_same_bytes(folder, content, tmp_path):
@@ -115,3 +121,24 @@ def test_limits_are_stated_in_the_documents():
         "1e150",
     ):
         assert stated in text, stated
+
+
+def test_a_curve_is_kept_if_a_known_method_declares_it_and_checked_like_ours():
+    """PCD declares `multipliers`; no list of the engine has it."""
+    packed = (SHIPPED / "reference-feasibility.jsonl.gz").read_bytes()
+    line = json.loads(gzip.decompress(packed).splitlines()[1])
+    kept = line["outcome"]["history"]
+    assert set(kept) == {"step", "multipliers"} and "multipliers" not in Curves.__annotations__
+    adapter = TypeAdapter(RunLine)
+
+    def read(history):
+        return adapter.validate_json(json.dumps(line | {"outcome": line["outcome"] | {"history": history}}))
+
+    assert read(kept).outcome.history == kept
+    for wrong in (
+        {"multipliers": [["x"] for _ in kept["step"]]},
+        {"unheard": kept["multipliers"]},
+        {"multipliers": []},
+    ):
+        with pytest.raises(ValidationError):
+            read({**kept, **wrong})

@@ -1,4 +1,4 @@
-"""One look for all plots: a fixed colour, marker and dash for every method, wherever it appears.
+"""One look for all plots: a fixed colour and marker for every method, and the rule which contenders are in colour.
 
 Each method has one hue in two shades: `color` for white pages and `on_dark` for dark ones, both with a contrast of 3:1
 to their page. No thirty colours are far apart for every reader, so that colour and marker share the work. Within each
@@ -10,15 +10,23 @@ tested).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from mobench.core.about import Look
+from mobench.core.plot import OTHERS
 from mobench.core.registry import methods
 
+if TYPE_CHECKING:
+    from mobench.core.plot import Plot
+
+BEST = 5
+"""How many of the best contenders are in colour."""
 DASH = (4.0, 1.5)
 
 FURTHER = (
@@ -62,25 +70,60 @@ def method_styles(names: Iterable[str]) -> dict[str, Look]:
     return {name: looks[name] for name in ordered}
 
 
+def best_first(aims: pd.DataFrame) -> list[str]:
+    """Return contenders by their mean rank over problem instances, the best first; a number that is missing is last."""
+    if not len(aims):
+        return []
+    sign = aims["better"].map({"max": -1.0, "min": 1.0})
+    ranks = (sign * aims["mean"]).groupby(aims["instance_label"]).rank(na_option="bottom")
+    return list(ranks.groupby(aims["contender"], sort=False).mean().sort_values(kind="stable").index)
+
+
+def color_contenders(
+    plot: Plot, methods_of: Mapping[str, str], best: Sequence[str], named: Collection[str] = ()
+) -> Plot:
+    """Give a plot its colours: the first of the best, baselines and what is named have their own, others are grey.
+
+    `methods_of` has the method of every contender; `named` has methods or contenders.
+    """
+    known = methods()
+    plot.kept = [
+        name
+        for name, method in methods_of.items()
+        if {name, method} & {*named} or (method in known and known[method].baseline)
+    ]
+    colored = {*best[:BEST], *plot.kept}
+    looks = method_styles(methods_of)
+    plot.colors = {name: look.color if name in colored else OTHERS for name, look in looks.items()}
+    plot.markers = {name: look.marker for name, look in looks.items()}
+    return plot
+
+
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw and save in one style that does not depend on the reader's matplotlib settings."""
     import matplotlib
 
-    with matplotlib.rc_context(_settings()):
+    settings: dict[Any, Any] = {**matplotlib.rcParamsDefault}
+    with matplotlib.rc_context(settings | style_settings()):
         yield
 
 
 @cache
-def _settings() -> dict[Any, Any]:
-    import matplotlib
+def style_settings() -> dict[str, Any]:
+    """Return what differs from the defaults of matplotlib."""
     import seaborn
 
-    changes: dict[Any, Any] = {
+    return {
+        **seaborn.axes_style("whitegrid"),
+        **seaborn.plotting_context("paper", font_scale=1.05),
         "axes.titlesize": 10.0,
         "axes.titlelocation": "left",
         "axes.titley": 1.0,  # where it would be found to be, by measuring every tick of every panel
+        "figure.labelsize": "medium",
         "axes.edgecolor": "#8a8a8a",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
         "grid.color": "#e4e4e4",
         "grid.linewidth": 0.7,
         "font.family": ["DejaVu Sans"],
@@ -91,5 +134,3 @@ def _settings() -> dict[Any, Any]:
         "figure.dpi": 100.0,
         "savefig.dpi": 150.0,
     }
-    style = {**seaborn.axes_style("whitegrid"), **seaborn.plotting_context("paper", font_scale=1.05)}
-    return {**matplotlib.rcParamsDefault, **style, **changes}

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from mobench.core.plot import Plot
+from mobench.core.plot import OTHERS, MetricNames, Plot, PlotResults
 from mobench.core.problem import VectorProblem
 from mobench.core.registry import register
 from mobench.core.streams import Streams
 
-from .panels import in_order, panels
-from .style import method_styles
+from .drawing import in_order, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from mobench.core.plot import MetricNames, PlotResults
 
 GRID = 3200
 """About how many points the contours are computed from."""
@@ -30,7 +27,7 @@ FLATTEST, TALLEST = 0.3, 1.1
 """The smallest and the largest height of a panel, as a share of its width."""
 PANEL, LEGEND = 2.35, 6.6
 """The width of a panel, and of the legend, in inches; with one or two panels they are wider, for the legend to fit."""
-SECONDARY, FRONT = "#4d7ea8", "#111111"
+SECONDARY, FRONT, GREY = "#4d7ea8", "#111111", "#555555"
 
 
 @register
@@ -57,41 +54,37 @@ class Trajectories(Plot):
         return pd.concat([paths, *_landscape(results, paths)], ignore_index=True)
 
     def draw(self, frame: pd.DataFrame, metrics: MetricNames) -> Figure:
-        """Draw one panel for each contender: its paths over shades of the primary and lines of the secondary."""
+        """Draw a panel for each contender in colour and one for all others, over shades of the primary objective."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
         from matplotlib.patheffects import withStroke
 
         outline = [withStroke(linewidth=3.6, foreground="white")]  # sets a path off from the shades below it
-        paths = frame[frame["kind"] == "path"]
+        paths, front = (frame[frame["kind"] == kind] for kind in ("path", "front"))
         grid = frame[frame["kind"] == "contour"].sort_values(["y", "x"])
-        groups = list(paths.groupby("contender", sort=False))
-        front = frame[frame["kind"] == "front"]
+        colored = self.in_color(paths)
+        groups = [(str(name), part) for name, part in paths[colored].groupby("contender", sort=False)]
+        if not colored.all():
+            groups.append((f"others ({paths[~colored]['contender'].nunique()})", paths[~colored]))
         tall = float(np.clip(np.ptp(grid["y"]) / np.ptp(grid["x"]), FLATTEST, TALLEST))
         larger = max(1.0, LEGEND / (PANEL * len(groups)))
-        width, height = larger * PANEL, 0.55 + larger * 2.0 * tall
-        figure, axes = panels([str(name) for name, _ in groups], width=width, height=height, shared=True)
-        styles = method_styles(paths["contender"])
-        for axis, (name, part) in zip(axes, groups, strict=True):
+        panel = (larger * PANEL, 0.55 + larger * 2.0 * tall)
+        figure, axes = panels([name for name, _ in groups], panel, shared=True)
+        for axis, (_, part) in zip(axes, groups, strict=True):
             _draw_contours(axis, grid)
-            style = styles[str(name)]
             axis.plot(front["x"], front["y"], color=FRONT, linewidth=2.2, zorder=2, path_effects=outline)
             for _, path in part.groupby("id", sort=False):
-                axis.plot(path["x"], path["y"], color=style.color, linewidth=1.8, zorder=3, path_effects=outline)
-                first, last = path.iloc[0], path.iloc[-1]
-                axis.plot(first["x"], first["y"], "o", color="white", markeredgecolor="#222222", markersize=5, zorder=4)
-                axis.plot(
-                    last["x"],
-                    last["y"],
-                    style.marker,
-                    color=style.color,
-                    markeredgecolor="white",
-                    markersize=8,
-                    zorder=5,
-                )
+                name = str(path["contender"].iloc[0])
+                grey = self.colors.get(name, OTHERS) == OTHERS
+                color, marker, size = (GREY, "o", 4.0) if grey else (self.colors[name], self.markers[name], 8.0)
+                strength: dict[str, Any] = {"linewidth": 0.8} if grey else {"linewidth": 1.8, "path_effects": outline}
+                (x, y), (x_end, y_end) = path[["x", "y"]].iloc[0], path[["x", "y"]].iloc[-1]
+                axis.plot(path["x"], path["y"], color=color, zorder=3, **strength)
+                axis.plot(x, y, "o", color="white", markeredgecolor="#222222", markersize=5, zorder=4)
+                axis.plot(x_end, y_end, marker, color=color, markeredgecolor="white", markersize=size, zorder=5)
         handles = [
             Line2D([], [], marker="o", color="white", markeredgecolor="#222222", linestyle="none", label="start"),
-            Line2D([], [], marker="o", color="#555555", linestyle="none", label="end"),
+            Line2D([], [], marker="o", color=GREY, linestyle="none", label="end"),
             Patch(facecolor="#c4c4c4", label="primary objective, faint is low"),
             Line2D([], [], color=SECONDARY, linestyle="dashed", linewidth=1.0, label="secondary objective"),
             *([Line2D([], [], color=FRONT, linewidth=2.2, label="Pareto-optimal")] if len(front) else []),

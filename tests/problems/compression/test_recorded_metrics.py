@@ -7,7 +7,8 @@ import torch
 
 from mobench.core.streams import Streams
 from mobench.problems.compression import data
-from mobench.problems.compression.evaluation import Pruner, sparse_metrics
+from mobench.problems.compression.evaluation import Pruner, sparse_forms
+from mobench.problems.compression.metrics import measured, sparse_metrics
 from mobench.problems.compression.networks import build, penalised
 from mobench.problems.compression.penalties import GroupLasso, proximal_step
 from mobench.problems.compression.volumes import CHANCE
@@ -49,7 +50,7 @@ def test_sparsity_is_a_share_of_all_parameters() -> None:
     total = sum(parameter.numel() for parameter in model.parameters())
     small = sum(parameter.numel() for name, parameter in model.named_parameters() if name not in names)
     already = sum(int((parameter == 0).sum()) for name, parameter in model.named_parameters() if name not in names)
-    found = sparse_metrics(model, names, (0.5, 0.999), images, images)
+    found = measured(sparse_metrics(True, (0.5, 0.999)), sparse_forms(model, names, (0.5, 0.999), images, images))
     assert found["nonzero"] == pytest.approx(1 - already / total)
     assert found["nonzero@50"] == pytest.approx(0.5 - already / total, abs=1 / total)
     assert found["nonzero@99.9"] == pytest.approx((small - already) / total)

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from mobench import UserError
+from mobench.core.plot import OTHERS
 from mobench.core.registry import plots
 from mobench.planning.plan import make_plan
 from mobench.planning.problem_suite import suite_of_problem
-from mobench.reporting.plots import draw_plots
-from mobench.reporting.plots.along_the_run import spread
-from mobench.reporting.plots.pareto import undominated
-from mobench.reporting.plots.samples import Samples
+from mobench.reporting.plots import draw_plots, figure_of
+from mobench.reporting.plots.along_the_run import Samples
+from mobench.reporting.plots.kinds import undominated
+from mobench.reporting.plots.style import color_contenders
 from mobench.running.environment import environment
 from mobench.scoring.results import SuiteResults
 from mobench.store.record import RunRecord
@@ -52,7 +53,8 @@ def test_curves_are_the_median_and_range_of_all_runs(found, objective):
     ends = [losses[-1][objective - 1] for losses in sampled(found, "ws", "losses")]
     assert last["runs"] == len(ends) == 4
     assert (last["mean"], last["low"], last["high"]) == (np.median(ends), min(ends), max(ends))
-    assert set(frame["objective"]) == {found.problems[found.table["instance"].iloc[0]].objectives()[objective - 1]}
+    name = found.problems[found.table["instance"].iloc[0]].objectives()[objective - 1]
+    assert set(frame["label"]) == {f"{name} loss"}
 
 
 def test_curves_refuse_an_objective_that_is_no_place(found):
@@ -84,28 +86,33 @@ def test_pareto_shows_every_configuration_and_marks_trade_offs(found):
     assert draw_plots([{"plot": "pareto", "values": ["seed", "absent"]}], found) == []
 
 
-@pytest.mark.parametrize(("methods", "panels", "lines"), [(12, 2, 12), (13, 13, 2)])
-def test_many_contenders_get_a_panel_each_with_a_line_and_a_band_for_each_instance(methods, panels, lines):
+def test_contenders_in_colour_have_a_line_and_a_band_and_all_others_share_one_grey_line():
     rows = [
         {"instance_label": f"k={k}", "contender": f"m{i}", "step": step, "mean": 0.5, "low": 0.1, "high": 0.9,
-         "high_undiverged": 0.9}
-        for i in range(methods) for k in (2, 3) for step in (0, 9)
+         "high_undiverged": 0.9, "label": "norm"}
+        for i in range(30) for k in (2, 3) for step in (0, 9)
     ]  # fmt: skip
-    figure = plots()["gradient-norm"]().draw(pd.DataFrame(rows), None)
-    drawn = [axis for axis in figure.axes if axis.get_lines()]
-    assert len(drawn) == panels
-    for axis in drawn:
-        with_points = [line for line in axis.get_lines() if len(line.get_xdata())]
-        assert len(with_points) == len(axis.collections) == lines
-        assert all(list(line.get_xdata()) == [1, 10] for line in with_points)
-    named = {text.get_text() for text in figure.legends[0].get_texts()}
-    assert named == ({f"m{i}" for i in range(12)} if methods == 12 else {"k=2", "k=3"})
+    plot = color_contenders(plots()["gradient-norm"](), {f"m{i}": "?" for i in range(30)}, ["m7", "m3"])
+    figure = figure_of(plot, pd.DataFrame(rows), {})
+    assert len(figure.axes) == 2
+    for axis in figure.axes:
+        grey, *colored = axis.get_lines()
+        assert grey.get_color() == OTHERS and np.isfinite(grey.get_xdata()).sum() == 2 * 28
+        assert np.isnan(grey.get_xdata()).sum() == 28, "a gap after each contender"
+        assert [line.get_color() for line in colored] == [plot.colors["m3"], plot.colors["m7"]]
+        assert len(axis.collections) == 2 and all(list(line.get_xdata()) == [1, 10] for line in colored)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["m3", "m7", "others"]
+
+
+def colored(methods):
+    names = [f"m{i}" for i in range(methods)]
+    return color_contenders(plots()["gradient-norm"](), dict.fromkeys(names, "?"), [], names)
 
 
 def steep(methods, highest, undiverged):
     rows = [
         {"instance_label": "k=2", "contender": f"m{i}", "step": step, "mean": 1.0, "low": 0.1, "high": 10.0,
-         "high_undiverged": 10.0}
+         "high_undiverged": 10.0, "label": "norm"}
         for i in range(methods) for step in (0, 9)
     ]  # fmt: skip
     rows[-1] |= {"high": highest, "high_undiverged": undiverged}
@@ -114,15 +121,15 @@ def steep(methods, highest, undiverged):
 
 @pytest.mark.parametrize("methods", [2, 13])
 def test_the_axis_ends_with_what_did_not_diverge_and_the_rest_is_named(methods):
-    figure = plots()["gradient-norm"]().draw(steep(methods, 1e125, np.nan), None)
+    figure = colored(methods).draw(steep(methods, 1e125, np.nan), {})
     bottom, top = figure.axes[0].get_ylim()
     assert 10.0 < top < 20.0 and bottom < 0.1
-    assert f"m{methods - 1} (to 1.0e+125)" in " ".join(figure.get_supxlabel().split())
+    assert f"m{methods - 1} (to 1e+125)" in " ".join(figure.get_supxlabel().split())
 
 
 @pytest.mark.parametrize(("highest", "undiverged"), [(10.0, 10.0), (1e30, 1e30)])
 def test_an_axis_without_divergence_is_whole(highest, undiverged):
-    figure = plots()["gradient-norm"]().draw(steep(2, highest, undiverged), None)
+    figure = colored(2).draw(steep(2, highest, undiverged), {})
     assert figure.axes[0].get_ylim()[1] > highest and figure.get_supxlabel() == "step"
 
 
@@ -155,7 +162,7 @@ def test_the_runs_are_read_once_for_all_plots_along_them(found):
     alone = [data("curves", found), data("curves", found, objective=2)]
     alone.append(data("conflict", found.where({"method": "mgda"})))
     for picture, frame in zip(drawn, alone, strict=True):
-        pd.testing.assert_frame_equal(picture.data, frame)
+        pd.testing.assert_frame_equal(picture.frame, frame)
 
 
 def test_samples_of_runs_with_different_steps_are_taken_step_by_step():
@@ -179,5 +186,9 @@ def test_samples_of_runs_with_different_steps_are_taken_step_by_step():
                 if number is not None and id_ not in diverged:
                     undiverged.setdefault(step, []).append(number)
         part = frame[frame["contender"] == contender].set_index("step")
-        assert part[["mean", "low", "high", "runs"]].to_dict("index") == {s: spread(found) for s, found in kept.items()}
+        expected = {
+            step: {"mean": np.median(found), "low": min(found), "high": max(found), "runs": len(found)}
+            for step, found in kept.items()
+        }
+        assert part[["mean", "low", "high", "runs"]].to_dict("index") == expected
         assert part["high_undiverged"].dropna().to_dict() == {s: max(found) for s, found in undiverged.items()}

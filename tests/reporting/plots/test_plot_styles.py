@@ -7,8 +7,8 @@ import pytest
 from mobench.core.about import Look
 from mobench.core.registry import methods
 from mobench.errors import UserError
+from mobench.leaderboard.site.dark_plots import DARK_PAGE, LIGHT_PAGE
 from mobench.reporting.plots.style import FURTHER, house_style, method_styles, stated_looks
-from mobench.reporting.plots.theme import DARK_PAGE, LIGHT_PAGE
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISIONS = {

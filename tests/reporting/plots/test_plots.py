@@ -1,205 +1,29 @@
 import struct
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mobench import UserError
 from mobench.cli import main
-from mobench.core.outcome import Outcome
-from mobench.core.registry import find_problem, plots
-from mobench.planning.suite import Suite, load_suite
-from mobench.reporting.format import headings
-from mobench.reporting.plots import draw, draw_plots, house_style
-from mobench.reporting.plots.along_the_run import FLOOR
-from mobench.reporting.rendering import at_once, beside
-from mobench.scoring.indicators.intervals import interval
+from mobench.core.plot import OTHERS
+from mobench.core.registry import find_method, find_problem, plots
+from mobench.planning.suite import load_suite
+from mobench.reporting.pictures import at_once, beside
+from mobench.reporting.plots import draw_plots
+from mobench.reporting.plots.kinds import FLOOR
+from mobench.reporting.plots.style import best_first, color_contenders
 from mobench.scoring.results import SuiteResults
-from mobench.scoring.select import selected_indicators
-from mobench.scoring.suite_tables import volume_tables
 from mobench.scoring.tables import number_of
 from mobench.store.folder import Store
-from mobench.store.stored_runs import HeldRuns, StoredRuns
-from tests.reporting.frames import results, run, table
-
-TARGETS = (80, 90)
-
-
-def pruned(method, seed, accuracies, tau=None, status="done"):
-    """A run with accuracies (dense, 80 %, 90 %) on test data; validation is one point lower."""
-    columns = {"problem.scale": 1.0}
-    for mark, accuracy in zip(("", "@80", "@90"), accuracies, strict=True):
-        columns |= {f"accuracy{mark}": accuracy + seed, f"selection_accuracy{mark}": accuracy - 1.0}
-        removed = float(mark[1:] or 0) / 100
-        columns |= {f"flops{mark}": 1e6 * (1 - removed), f"bytes{mark}": 1e5, f"latency_ms{mark}": 1.0}
-        if mark:
-            columns[f"reduction{mark}"] = removed + 0.001
-    columns |= {"parameter_sparsity": accuracies[0] / 100, "effective_rank": 5.0}
-    settings = {} if tau is None else {"tau": tau}
-    return run(
-        method, seed, settings=settings, status=status, **(columns if status == "done" else {"problem.scale": 1.0})
-    )
-
-
-RUNS = table(
-    [pruned("pcd", seed, values, tau) for seed in (0, 1) for tau, values in ((0.1, (95, 90, 40)), (0.3, (85, 84, 80)))],
-    [pruned("ws", seed, (90, 60, 50)) for seed in (0, 1)],
-    [pruned("mgda", seed, (0, 0, 0), status="failed") for seed in (0, 1)],
-)
-RESULTS = results(RUNS, find_problem("compression")())
+from mobench.store.stored_runs import StoredRuns
+from tests.reporting.frames import drawn, legend, results, run, table
+from tests.reporting.pruned_runs import RESULTS, RUNS
 
 
 def data(name, found, **options):
     return plots()[name]().data(found, **options)
-
-
-def drawn(name, frame, found=RESULTS):
-    with house_style():
-        figure = plots()[name]().draw(frame, found.metrics)
-        figure.canvas.draw()
-    return figure
-
-
-def legend(figure):
-    return [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_accuracy_against_reduction_shows_the_numbers_of_the_table():
-    frame = data("accuracy-reduction", RESULTS)
-    rows = tuple(
-        {"label": str(target), "value": f"accuracy@{target}", "select": f"selection_accuracy@{target}"}
-        for target in TARGETS
-    )
-    asked = selected_indicators(Suite(name="x", profile="y", title="z", selected=rows))
-    for target, indicator in zip(TARGETS, asked, strict=True):
-        (estimates,) = results(RUNS).estimates(indicator).values()
-        for line in frame[frame["target"] == target].to_dict("records"):
-            shown = estimates[line["contender"]]
-            assert (line["n"], line["chosen"]) == (len(shown.values), shown.settings)
-            if shown.interval is not None:
-                assert [line[end] for end in ("mean", "low", "high")] == [
-                    getattr(shown.interval, end) for end in ("mean", "low", "high")
-                ]
-    pcd = frame[frame["contender"] == "pcd"]
-    assert pcd["chosen"].tolist() == ["tau=0.1", "tau=0.3"]
-    assert pcd["mean"].tolist() == [90.5, 80.5]
-    assert pcd["reduction"].tolist() == pytest.approx([80.1, 90.1])
-    assert legend(drawn("accuracy-reduction", frame)) == ["pcd", "ws", "mgda (failed)"]
-
-
-def test_lines_and_bands_are_where_the_data_says():
-    frame = data("accuracy-reduction", RESULTS)
-    (axis,) = drawn("accuracy-reduction", frame).axes
-    lines = [line.get_xydata() for line in axis.get_lines() if len(line.get_xydata())]
-    pcd = frame[frame["contender"] == "pcd"]
-    assert any(np.array_equal(line, pcd[["reduction", "mean"]]) for line in lines)
-    reach = [
-        (path.vertices[:, 1].min(), path.vertices[:, 1].max()) for band in axis.collections for path in band.get_paths()
-    ]
-    assert (pcd["low"].min(), pcd["high"].max()) in reach
-
-
-def test_accuracy_against_costs_has_the_unpruned_network_too():
-    frame = data("accuracy-cost", RESULTS)
-    pcd = frame[frame["contender"] == "pcd"].set_index("target")
-    assert pcd["flops"].to_dict() == pytest.approx({0.0: 1e6, 80.0: 2e5, 90.0: 1e5})
-    assert pcd.at[0.0, "mean"] == 95.5
-    figure = drawn("accuracy-cost", frame)
-    assert [axis.get_xlabel() for axis in figure.axes] == [
-        "CPU latency (ms) ←",
-        "file size (KiB) ←",
-        "operations per image (MFLOPs) ←",
-    ]
-
-
-def test_selection_on_test_data_reaches_the_plots():
-    swapped = RUNS.assign(**{"selection_accuracy@80": -RUNS["accuracy@80"]})
-    chosen = {}
-    for selection in ("validation", "test"):
-        frame = data("accuracy-reduction", results(swapped, selection=selection))
-        chosen[selection] = frame[(frame["contender"] == "pcd") & (frame["target"] == 80)]["chosen"].item()
-    assert chosen == {"validation": "tau=0.3", "test": "tau=0.1"}
-
-
-def test_runs_that_were_not_pruned_give_no_accuracy_plot():
-    plain = results(table([run("pcd", 0, **{"loss/a": 1.0})]))
-    assert data("accuracy-reduction", plain).empty
-    assert data("accuracy-cost", plain).empty
-
-
-def test_the_knob_is_swept_and_others_are_lines():
-    frame = data("knob", RESULTS)
-    accuracy = frame[frame["metric"] == "accuracy"]
-    assert accuracy[accuracy["contender"] == "pcd"][["knob", "mean"]].values.tolist() == [[0.1, 95.5], [0.3, 85.5]]
-    found = interval([90.0, 91.0])
-    assert accuracy[accuracy["contender"] == "ws"][["mean", "low", "high"]].values.tolist() == [
-        [90.5, found.low, found.high]
-    ]
-    assert accuracy[accuracy["contender"] == "ws"]["knob"].isna().all()
-    assert accuracy[accuracy["contender"] == "mgda"]["mean"].isna().all()
-    figure = drawn("knob", frame)
-    assert [axis.get_ylabel() for axis in figure.axes] == [
-        "test accuracy (%) →",
-        "share of zero parameters →",
-        "effective rank ←",
-    ]
-    assert figure.axes[0].get_xlabel() == "τ"
-
-
-def test_an_arrow_points_at_the_knob_at_zero_and_costs_have_few_digits():
-    wide = [pruned("pcd", seed, (95, 90, 40), tau) for seed in (0, 1) for tau in (0.0, 0.01, 0.3)]
-    found = results(table(wide), find_problem("compression")())
-    frame = data("knob", found, values=["accuracy", "flops"])
-    accuracy, operations = drawn("knob", frame, found).axes
-    assert accuracy.get_xscale() == "log"
-    assert operations.get_ylabel() == "operations per image (MFLOPs)\n←"
-    for axis, value in ((accuracy, 95.5), (operations, 1.0)):
-        (arrow,) = axis.texts
-        assert arrow.get_text() == f"{value:.3g}" and arrow.xy[1] == value
-        (line,) = [line.get_xydata() for line in axis.get_lines() if len(line.get_xydata())]
-        assert line.tolist() == [[0.01, value], [0.3, value]]
-
-
-def test_every_configuration_is_shown_natively_pruned_and_plain_training_unpruned():
-    def native(method, tau, accuracy):
-        row = pruned(method, 0, (98, 90, 40), tau)
-        left = {"accuracy": accuracy, "flops": 2e5, "bytes": 3e4, "latency_ms": 0.5, "reduction": 1 - accuracy / 100}
-        return row | {f"{name}@native": value for name, value in left.items()}
-
-    runs = [native("pcd", 0.1, 97.0), native("pcd", 0.3, 60.0), native("plain", None, 10.0)]
-    found = results(table(runs), find_problem("compression")())
-    frame = data("accuracy-cost", found, at="native").set_index("chosen")
-    assert frame["mean"].to_dict() == {"pcd(tau=0.1)": 97.0, "pcd(tau=0.3)": 60.0, "plain": 98.0}
-    assert frame["flops"].to_dict() == {"pcd(tau=0.1)": 2e5, "pcd(tau=0.3)": 2e5, "plain": 1e6}
-    axis = drawn("accuracy-cost", frame.reset_index(), found).axes[0]
-    stars = [line.get_xydata().tolist() for line in axis.get_lines() if line.get_marker() == "*"]
-    assert [[1.0, 98.0]] in stars, "the unpruned network"
-
-
-def test_a_knob_that_was_not_run_gives_no_plot_and_a_misspelt_one_an_error():
-    without = results(RUNS[RUNS["method"] == "ws"].drop(columns="method.tau"))
-    assert data("knob", without).empty
-    with pytest.raises(UserError, match=r"Did you mean 'method\.tau'"):
-        data("knob", RESULTS, setting="method.taw")
-
-
-def test_scale_selects_nothing():
-    scaled = table(
-        [
-            run("pcd", seed, instance=f"x{scale}", **{"problem.scale": scale, "accuracy@90": 10 * scale + seed})
-            for seed in (0, 1)
-            for scale in (10.0, 0.1)
-        ]
-    )
-    frame = data("scale", found := results(scaled, find_problem("compression")()))
-    assert frame[["scale", "mean", "n"]].values.tolist() == [[0.1, 1.5, 2.0], [10.0, 100.5, 2.0]]
-    (axis,) = drawn("scale", frame, found).axes
-    assert (axis.get_title(loc="left"), axis.get_xscale(), axis.get_ylabel()) == (
-        "toy",
-        "log",
-        "test accuracy, 90 % removed (%) →",
-    )
 
 
 def test_the_end_of_runs_against_k_is_a_median_with_its_range():
@@ -211,12 +35,12 @@ def test_the_end_of_runs_against_k_is_a_median_with_its_range():
             for seed, norm in enumerate(values)
         ]
     )
-    frame = data("end-by-setting", found := results(runs, find_problem("double-well")()))
+    frame = data("end-by-setting", found := results(runs, find_problem("double-well")()), value="primary_gradient_norm")
     assert frame[["x", "mean", "low", "high", "runs"]].values.tolist() == [
         [2, 3.0, 1.0, 8.0, 3],
         [3, 0.0, 0.0, 1e-3, 3],
     ]
-    (axis,) = drawn("end-by-setting", frame, found).axes
+    (axis,) = drawn("end-by-setting", found, frame).axes
     assert axis.get_lines()[0].get_ydata().tolist() == [3.0, FLOOR]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("number of objectives K", "‖∇L₁‖ at the end ←")
 
@@ -232,46 +56,20 @@ def test_the_law_of_a_plot_is_drawn_beside_what_was_measured():
     options = {"value": "loss/wells", "law": "0.5 * (problem.k - 1)", "scale": "linear"}
     frame = data("end-by-setting", found := results(runs, find_problem("double-well")()), **options)
     assert frame["law_value"].tolist() == frame["mean"].tolist() == [0.5, 2.0]
-    figure = drawn("end-by-setting", frame, found)
+    figure = drawn("end-by-setting", found, frame)
     (axis,) = figure.axes
     assert [line.get_linestyle() for line in axis.get_lines()][-1] == "--"
     assert axis.get_lines()[-1].get_ydata().tolist() == [0.5, 2.0]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["mgda", "0.5 * (problem.k - 1)"]
-
-
-def test_how_often_a_secondary_binds_is_counted_over_the_kept_steps():
-    problem = find_problem("random-gradients")(k=3)
-    runs = table([run("pcd", seed, settings={"tau": tau}) for tau in (0.0, 0.5) for seed in (0, 1)])
-    noted = {
-        (0.0, 0): [[0.0, 0.0], [1.0, 0.0]],
-        (0.0, 1): [[0.0, 0.0], [0.0, 0.0]],
-        (0.5, 0): [[2.0, 0.1], None, [1.0, 0.0]],
-        (0.5, 1): [[1.0, 1.0]],
-    }
-    ids = dict(zip(zip(runs["method.tau"], runs["seed"], strict=True), runs["id"], strict=True))
-    records = [
-        SimpleNamespace(id=ids[key], outcome=Outcome("done", history={"multipliers": noted[key]})) for key in ids
-    ]
-    frame = data("binding", found := results(runs, problem, records=HeldRuns(records)))
-    assert frame[["knob", "secondary", "mean", "low", "high", "runs"]].values.tolist() == [
-        [0.0, "secondary-1", 0.25, 0.0, 0.5, 2],
-        [0.0, "secondary-2", 0.0, 0.0, 0.0, 2],
-        [0.5, "secondary-1", 1.0, 1.0, 1.0, 2],
-        [0.5, "secondary-2", 0.75, 0.5, 1.0, 2],
-    ]
-    (axis,) = drawn("binding", frame, found).axes
-    assert [line.get_ydata().tolist() for line in axis.get_lines()] == [[0.25, 1.0], [0.0, 0.75]]
-
-
-def test_where_restricts_a_plot_and_keeps_failures():
-    frame = data("accuracy-reduction", RESULTS.where({"method": ["pcd", "mgda"]}))
-    assert set(frame["contender"]) == {"pcd", "mgda"}
+    assert legend(figure) == ["mgda"]
+    assert axis.get_xlabel() == "number of objectives K\ndashed: 0.5 * (problem.k - 1)"
 
 
 def test_names_are_drawn_as_they_are():
     names = {"pcd": r"$\undefined{$", "ws": "50 %_x"}
     strange = RUNS.assign(contender=RUNS["method"].map(lambda name: names.get(name, name)))
-    (picture,) = draw_plots(["accuracy-reduction"], results(strange.assign(instance_label="$a$ <b>")))
+    (picture,) = draw_plots(
+        ["accuracy-reduction"], results(strange.assign(instance_label="$a$ <b>"), find_problem("compression")())
+    )
     assert picture.png.startswith(b"\x89PNG")
 
 
@@ -279,10 +77,13 @@ def test_names_are_drawn_as_they_are():
     ("entry", "words"),
     [
         ("accuracy-reductoin", ["'accuracy-reductoin'", "Did you mean 'accuracy-reduction'?"]),
-        ({"plot": "scale", "vale": "x"}, ["'vale'", "Did you mean 'value'?"]),
+        ({"plot": "end-by-setting", "vale": "x"}, ["'vale'", "Did you mean 'value'?"]),
         ({"value": "x"}, ["lacks the key plot"]),
-        ({"plot": "scale", "value": "acuracy@90"}, ["Did you mean 'accuracy@90'?"]),
-        ({"plot": "scale", "where": {"methd": "pcd"}}, ["Did you mean 'method'?"]),
+        (
+            {"plot": "end-by-setting", "setting": "problem.scale", "value": "acuracy@90"},
+            ["Did you mean 'accuracy@90'?"],
+        ),
+        ({"plot": "budget", "where": {"methd": "pcd"}}, ["Did you mean 'method'?"]),
     ],
 )
 def test_mistakes_in_a_suites_plots_are_explained(entry, words):
@@ -298,30 +99,56 @@ def test_equal_data_give_equal_files_and_repeated_plots_get_names_of_their_own()
     assert b"<svg" in first.svg
 
 
-def test_a_png_has_150_dots_per_inch_and_another_number_where_it_is_asked_for():
-    frame = data("accuracy-reduction", RESULTS)
-    plot = plots()["accuracy-reduction"]()
-    inches = drawn("accuracy-reduction", frame, RESULTS).get_size_inches()
-    for asked, dots in ((None, 150), (72, 72)):
-        svg, png = draw(plot, frame, RESULTS.metrics, dpi=asked)
-        assert struct.unpack(">II", png[16:24]) == tuple(int(side * dots) for side in inches)
-    assert svg == draw(plot, frame, RESULTS.metrics)[0]
+def test_a_png_has_150_dots_per_inch():
+    inches = drawn("accuracy-reduction", RESULTS).get_size_inches()
+    (picture,) = draw_plots(["accuracy-reduction"], RESULTS)
+    assert struct.unpack(">II", picture.png[16:24]) == tuple(int(side * 150) for side in inches)
 
 
-def test_hypervolume_bars_are_the_numbers_of_the_table():
+def wells(values):
     columns = {"problem.start": "upper", "seconds_per_step": 1.0}
-    runs = table(
+    return table(
         *([run(m, s, problem="two-wells@1", **{"loss/wells": w + s, "loss/square": w, **columns}) for s in (0, 1)]
-          for m, w in (("pcd", 1.0), ("ws", 2.0)))
+          for m, w in values.items())
     )  # fmt: skip
-    found = results(runs, find_problem("two-wells")())
-    frame = data("hypervolume", found)
+
+
+def test_dots_of_the_aim_are_the_numbers_of_the_table_best_first():
+    found = results(wells({"ws": 2.0, "pcd": 1.0}), find_problem("two-wells")())
+    frame = data("aim", found)
+    assert frame["contender"].tolist() == ["pcd", "ws"]
     assert frame["mean"].tolist() == pytest.approx([(0.8 * 0.8 + 0.6 * 0.8) / 2, (0.6 * 0.6 + 0.4 * 0.6) / 2])
-    (volumes,) = volume_tables(found)
-    assert volumes.name == "hypervolumes" and headings(volumes)[:2] == ["method", "hypervolume ↑"]
-    assert [number_of(value) for value in volumes.column("frozen")] == pytest.approx(frame["mean"].tolist())
-    (axis,) = drawn("hypervolume", frame, found).axes
-    assert sorted(bar.get_width() for bar in axis.patches) == pytest.approx(sorted(frame["mean"]))
+    assert [row.label for row in found.headline.rows] == ["pcd", "ws"]
+    assert [number_of(value) for value in found.headline.column("aim")] == frame["mean"].tolist()
+    (axis,) = drawn("aim", found, frame).axes
+    spans, dots = axis.collections
+    assert dots.get_offsets().tolist() == [[frame["mean"][0], 0.0], [frame["mean"][1], 1.0]]
+    assert [line[:, 0].tolist() for line in spans.get_segments()] == frame[["low", "high"]].to_numpy().tolist()
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["pcd", "ws"]
+
+
+def test_the_best_five_baselines_and_what_is_named_are_in_colour_and_no_other():
+    names = ["cagrad", "famo", "mgda", "pcgrad", "nashmtl", "fairgrad", "plain", "ws", "upgrad"]
+    found = results(wells({name: 1.0 + 0.1 * place for place, name in enumerate(names)}), find_problem("two-wells")())
+    best = best_first(found.aims)
+    assert best == names
+    for named, more in (((), set()), (("upgrad",), {"upgrad"})):
+        plot = color_contenders(plots()["aim"](), {name: name for name in names}, best, named)
+        assert {name for name, color in plot.colors.items() if color != OTHERS} == {*names[:5], "plain", "ws", *more}
+        assert set(plot.kept) == {"plain", "ws", *more}
+    (picture,) = draw_plots(["aim"], found, named=["upgrad"])
+    assert all(plot.colors[name].lower().encode() in picture.svg for name in ("cagrad", "plain", "upgrad"))
+    assert find_method("fairgrad").look.color.lower().encode() not in picture.svg
+
+
+def test_a_contender_without_a_number_ranks_behind_all_others():
+    aims = pd.DataFrame(
+        {"instance_label": ["a", "a", "b", "b"], "contender": ["x", "y", "x", "y"], "better": "min",
+         "mean": [1.0, np.nan, 5.0, 4.0]}
+    )  # fmt: skip
+    assert best_first(aims) == ["x", "y"] and best_first(aims.assign(better="max")) == ["x", "y"]
+    assert best_first(aims[aims["instance_label"] == "b"]) == ["y", "x"]
+    assert best_first(pd.DataFrame()) == []
 
 
 def test_figures_rendered_in_another_process_are_the_same_files():
@@ -350,6 +177,6 @@ def test_trajectories_have_one_path_for_each_run_of_a_sweep_and_the_pareto_set(t
     assert (paths.groupby("id")["step"].nunique() > 64).all(), "a path is sampled evenly too"
     front = frame[frame["kind"] == "front"]
     assert np.allclose(front[["x", "y"]].to_numpy(dtype=float), find_problem("toy")().pareto_set(0))
-    axis = drawn("trajectories", frame, found).axes[0]
+    axis = drawn("trajectories", found, frame).axes[0]
     assert sum(len(line.get_xdata()) > 60 for line in axis.get_lines()) == 5, "four paths and the front"
     assert draw_plots([{"plot": "trajectories", "where": {"problem.scale": 0.5}}], found) == []

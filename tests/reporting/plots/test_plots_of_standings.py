@@ -1,12 +1,13 @@
+import numpy as np
 import pandas as pd
 import pytest
 
 from mobench.core.registry import find_problem, plots
 from mobench.reporting.plots import draw_plots, house_style
-from mobench.reporting.plots.panels import add_legend, panels
+from mobench.reporting.plots.drawing import add_legend, panels
 from mobench.scoring.performance import performance_frame
 from mobench.scoring.standings import Contest
-from tests.reporting.frames import results, run, table
+from tests.reporting.frames import drawn, legend, results, run, table
 
 COLUMNS = {"problem.start": "upper", "seconds_per_step": 1.0}
 
@@ -32,23 +33,18 @@ def contest(values, suite="s", instance="i"):
     return Contest(suite, "p", "toy@1", instance, instance, "m", "max", frame, dict.fromkeys(frame, 1))
 
 
-def drawn(plot, frame):
-    with house_style():
-        figure = plot.draw(frame, RESULTS.metrics)
-        figure.canvas.draw()
-    return figure
-
-
 def test_a_profile_of_stored_runs_is_where_hand_arithmetic_puts_it():
     frame = PROFILE.data(RESULTS)
     steps = {name: part[["ratio", "mean"]].to_numpy().tolist() for name, part in frame.groupby("contender")}
     # Hypervolumes: x has pcd 1, mgda 0.64, ws 0.25; y has ws 1, pcd 0.25 and mgda failed.
     assert steps == {"pcd": [[1, 0.5], [4, 1]], "ws": [[1, 0.5], [4, 1]], "mgda": [[1, 0], [1.5625, 0.5]]}
-    figure = drawn(PROFILE, frame)
+    figure = drawn("performance-profile", RESULTS)
     (axis,) = figure.axes
     ends = {tuple(line.get_xydata()[-1]) for line in axis.get_lines() if len(line.get_xydata()) > 1}
     assert {y for _, y in ends} == {1.0, 0.5}
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pcd", "ws", "mgda"]
+    mgda = next(line.get_xydata() for line in axis.get_lines() if line.get_ydata()[-1] == 0.5)
+    assert np.allclose(mgda[:3], [[1.0, 0.0], [1.5625, 0.0], [1.5625, 0.5]])
+    assert legend(figure) == ["pcd", "ws", "mgda"]
 
 
 def test_suites_weigh_the_same_in_a_profile():
@@ -58,21 +54,13 @@ def test_suites_weigh_the_same_in_a_profile():
     assert frame["suites"].unique().tolist() == [2]
 
 
-def test_a_profile_has_room_for_the_markers_of_forty_methods():
-    values = {f"method-{place}": [1.0 / (1 + place), 1.0] for place in range(40)}
-    figure = drawn(PROFILE, performance_frame([contest(values, instance="x"), contest(values, instance="y")]))
-    marked = [line.get_xydata()[0] for line in figure.axes[0].get_lines() if len(line.get_xydata()) == 1]
-    assert len(marked) == 2 * 40 and min(x for x, _ in marked) >= 1.0
-    box = figure.legends[0].get_window_extent()
-    assert box.y0 >= 0.0 and box.x1 <= figure.bbox.x1, "the legend stands inside the picture"
-
-
 @pytest.mark.parametrize("count", [13, 14, 15, 16, 31, 32, 47])
 def test_a_legend_of_any_length_stands_inside_the_picture(count):
-    frame = pd.DataFrame({"contender": [f"method-{place}" for place in range(count)], "mean": 1.0})
     with house_style():
-        figure, _ = panels(["one panel"], width=3.3, height=2.9)
-        add_legend(figure, frame)
+        figure, (axis,) = panels(["one panel"], (3.3, 2.9))
+        for place in range(count):
+            axis.plot([0, 1], label=f"method-{place}")
+        add_legend(figure, {}, others=False)
         figure.canvas.draw()
     box = figure.legends[0].get_window_extent()
     assert box.y0 >= 0.0 and box.y1 <= figure.bbox.y1 and box.x1 <= figure.bbox.x1
@@ -82,12 +70,3 @@ def test_nothing_to_rank_gives_no_plot():
     one = results(table(two_wells("x", {"pcd": 0.0, "ws": 2.5})), find_problem("two-wells")())
     assert draw_plots(["performance-profile"], one) == []
     assert performance_frame([]).empty
-
-
-def test_a_profile_of_many_methods_has_two_markers_of_each_inside_the_axis():
-    values = {f"method-{index}": [1.0 - 0.01 * index] for index in range(45)}
-    frame = performance_frame([contest(values), contest(values, instance="j")])
-    (axis,) = drawn(PROFILE, frame).axes
-    low, high = axis.get_xlim()
-    marks = [float(line.get_xdata()[0]) for line in axis.lines if line.get_marker() not in ("None", None, "")]
-    assert len(marks) == 90 and all(low <= at <= high for at in marks)

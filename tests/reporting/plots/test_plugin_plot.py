@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mobench.cli import main
-from mobench.core.registry import load_plugins, plots
+from mobench.core.registry import find_problem, load_plugins, plots
 from mobench.reporting.plots import draw_plots
 from tests.reporting.frames import results, run, table
 
@@ -102,16 +102,16 @@ def settings(folder, suite="hills.yaml"):
 
 
 def test_it_is_drawn_for_any_results(folder):
-    load_plugins([folder / "ends.py"])
+    load_plugins([folder / "ends.py", folder / "hill.py"])
     assert (plots()["run-ends"].title(), list(plots()["run-ends"].options())) == (
         "Where runs end",
         ["value", "setting"],
     )
     runs = table([run("pcd", seed, height=seed + 0.5, **{"problem.steepness": 2.0}) for seed in (0, 1)])
-    (picture,) = draw_plots(["run-ends"], results(runs))
-    assert (picture.name, picture.title, picture.data["height"].tolist()) == ("run-ends", "Where runs end", [0.5, 1.5])
+    (picture,) = draw_plots(["run-ends"], results(runs, find_problem("hill")()))
+    assert (picture.name, picture.title, picture.frame["height"].tolist()) == ("run-ends", "Where runs end", [0.5, 1.5])
     assert picture.png.startswith(b"\x89PNG")
-    assert b"<!-- height -->" in picture.svg, "nobody declares it here, so it is called by its name"
+    assert "<!-- height reached (m) → -->".encode() in picture.svg
 
 
 def test_a_report_shows_it_with_the_words_of_the_problem(folder):

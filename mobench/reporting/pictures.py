@@ -1,4 +1,4 @@
-"""From figures to files: at once, or in processes beside this one while numbers of the next figure are collected."""
+"""Pictures: figures as files, drawn at once or in processes beside this one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-MOST = 4
+MOST_PROCESSES = 4
 """Processes beside this one: with more, they wait for numbers to draw."""
 Files = tuple[bytes, bytes]
 """A figure as SVG and as PNG."""
@@ -33,14 +33,11 @@ class Picture:
     title: str
     svg: bytes
     png: bytes
-    data: pd.DataFrame
+    frame: pd.DataFrame
 
 
-def files_of(figure: Figure, dpi: float | None = None) -> Files:
-    """Return the figure as SVG and as PNG, whose dots per inch are the style's if left out.
-
-    Equal figures give equal files.
-    """
+def files_of(figure: Figure) -> Files:
+    """Return the figure as SVG and as PNG; equal figures give equal files."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -53,7 +50,7 @@ def files_of(figure: Figure, dpi: float | None = None) -> Files:
     canvas = FigureCanvasSVG(figure)
     canvas.print_svg(svg, metadata={"Date": None})
     figure.set_layout_engine("none")  # the layout is found; finding it again would take as long as drawing
-    figure.set_dpi(dpi or matplotlib.rcParams["savefig.dpi"])  # again: printing an SVG sets its own
+    figure.set_dpi(matplotlib.rcParams["savefig.dpi"])  # again: printing an SVG sets its own
     canvas = FigureCanvasAgg(figure)
     canvas.print_png(png, metadata={"Software": None})
     return svg.getvalue(), png.getvalue()
@@ -84,7 +81,7 @@ def beside(plugins: Iterable[str] = ()) -> Iterator[Render]:
     from mobench.running.machine import usable_cores
 
     context = get_context("spawn")
-    helpers = min(MOST, usable_cores())
+    helpers = min(MOST_PROCESSES, usable_cores())
     with ProcessPoolExecutor(helpers, context, initializer=_prepare, initargs=(tuple(plugins),)) as pool:
 
         def render(draw: Callable[[], Files]) -> Callable[[], Files]:

@@ -3,10 +3,10 @@ import re
 import pytest
 from matplotlib.figure import Figure
 
-from mobench.reporting.plots import dark, house_style
+from mobench.leaderboard.site.dark_plots import DARK_PAGE, LIGHT_PAGE, dark, dark_color
+from mobench.reporting.pictures import files_of
+from mobench.reporting.plots import house_style
 from mobench.reporting.plots.style import FURTHER, stated_looks
-from mobench.reporting.plots.theme import DARK_PAGE, LIGHT_PAGE, dark_color
-from mobench.reporting.rendering import files_of
 from tests.reporting.plots.test_plot_styles import contrast
 
 LOOKS = (*stated_looks().values(), *FURTHER)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .style import FURTHER, stated_looks
+from mobench.reporting.plots.style import FURTHER, stated_looks
 
 LIGHT_PAGE, DARK_PAGE = "#ffffff", "#14161a"
 NAMED = {

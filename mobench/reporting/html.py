@@ -51,8 +51,8 @@ dd { margin: 0 0 .35rem 1.25rem }
 """
 
 
-def html_page(results: SuiteResults, pictures: Sequence[Picture]) -> str:
-    """Return the page: the verdict, the headline, pictures, and the details folded."""
+def html_page(results: SuiteResults, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
+    """Return the page: the verdict, the headline, pictures, and all tables and other details folded."""
     suite, headline = results.suite, results.headline
     ranked = any(column.key == AIM for column in headline.columns)
     claims = f" {verdict_on_claims(results.claims)}" if results.claims else ""
@@ -65,7 +65,7 @@ def html_page(results: SuiteResults, pictures: Sequence[Picture]) -> str:
         _section(shown),
         *(_figure(picture) for picture in pictures[:INSIDE]),
         _folded("The question and how it was run", _setup(results)),
-        _folded("All tables", "".join(_section(table, level=3) for table in results.tables)),
+        _folded("All tables", "".join(_section(table, level=3) for table in tables)),
         _folded("The command that repeats this", f"<pre>{escape(repeat_command(results))}</pre>"),
     ]
     return (

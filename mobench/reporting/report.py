@@ -9,6 +9,7 @@ from mobench.reporting.html import html_page
 from mobench.reporting.latex import latex_table
 from mobench.reporting.pictures import Picture
 from mobench.scoring.results import SuiteResults
+from mobench.scoring.suite_tables import has_settings, settings_table
 
 
 def report_files(results: SuiteResults, pictures: Sequence[Picture], plots: Collection[str] = ()) -> dict[str, bytes]:
@@ -16,9 +17,10 @@ def report_files(results: SuiteResults, pictures: Sequence[Picture], plots: Coll
 
     `plots` are the formats in which the pictures stand beside the page, `svg` or `png`, each with its numbers.
     """
+    tables = [*results.tables, *(settings_table(table) for table in results.tables if has_settings(table))]
     files = {
-        "report.html": html_page(results, pictures).encode(),
-        "tables.tex": "\n".join(map(latex_table, results.tables)).encode(),
+        "report.html": html_page(results, tables, pictures).encode(),
+        "tables.tex": "\n".join(map(latex_table, tables)).encode(),
         "tables.csv": tables_csv(results.tables).encode(),
     }
     for picture in pictures if plots else ():

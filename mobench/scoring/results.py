@@ -37,7 +37,7 @@ from mobench.scoring.runs import diverged_ids, instance_of, results_table, witho
 from mobench.scoring.select import Criterion, Indicator, Sweeps, selected_indicators
 from mobench.scoring.suite_tables import suite_tables
 from mobench.scoring.tables import Estimate, Row, Table, Value
-from mobench.scoring.volumes import Estimates, Volumes, frozen_volumes, hypervolume_frame, volume_estimates
+from mobench.scoring.volumes import Estimates, Volumes, frozen_volumes, volume_estimates
 from mobench.store.stored_runs import HeldRuns, Runs
 
 
@@ -201,11 +201,6 @@ class SuiteResults:
     def volume_estimates(self, form: str) -> Estimates:
         """Return the hypervolumes of one form, by instance and contender."""
         return volume_estimates(self, form).get(form, {})
-
-    @cached_property
-    def hypervolumes(self) -> pd.DataFrame:
-        """All hypervolumes as a table, see `hypervolume_frame`."""
-        return hypervolume_frame(self)
 
     @cached_property
     def references(self) -> dict[str, dict[str, float]]:

@@ -8,7 +8,7 @@ test data. A seed at which no run finished, or which the contender did not run, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -174,29 +174,3 @@ def volume_estimates(results: SuiteResults, form: str | None = None) -> dict[str
 def declared_volumes(results: SuiteResults, instance: str) -> dict[str, Hypervolume]:
     """Return the volumes that an instance's problem declares, by name; the first ranks."""
     return {volume.name: volume for volume in results.problems[instance].hypervolumes()}
-
-
-def hypervolume_frame(results: SuiteResults) -> pd.DataFrame:
-    """Return one row per problem instance, form and contender.
-
-    Columns: `instance`, `instance_label`, `form` (a volume's name, or `paper`), `form_label`, `form_meaning`,
-    `headline` (true for the form that ranks), `contender`, `mean`, `low`, `high` and `n` over seeds.
-    """
-    rows: list[dict[str, Any]] = []
-    for form, instances in volume_estimates(results).items():
-        for instance, estimates in instances.items():
-            declared = declared_volumes(results, instance)
-            named = {
-                "instance": instance,
-                "instance_label": results.instances[instance],
-                "form": form,
-                "form_label": declared[form].label if form in declared else PAPER_LABEL,
-                "form_meaning": declared[form].meaning if form in declared else PAPER_MEANING,
-                "headline": form == next(iter(declared)),
-            }
-            for contender, estimate in estimates.items():
-                spread = estimate.interval
-                ends = {name: getattr(spread, name, None) for name in ("mean", "low", "high")}
-                rows.append({**named, "contender": contender, **ends, "n": len(estimate.values)})
-    frame = pd.DataFrame(rows)
-    return frame.astype({"mean": float, "low": float, "high": float}) if len(frame) else frame

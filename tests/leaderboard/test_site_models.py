@@ -38,13 +38,12 @@ def grid(escape: SuiteResults) -> SuiteNumbers:
 
 
 def test_hypervolumes_are_those_of_the_report(escape: SuiteResults, grid: SuiteNumbers) -> None:
-    frame = escape.hypervolumes
     position = [measure.metric for measure in grid.measures].index("hypervolume")
-    lines = frame[frame["form"] == "frozen"].to_dict("records")
-    assert len(lines) == 12
-    for line in lines:
-        entry = grid.entries[position, line["instance"], line["contender"]]
-        assert entry.spread[0] == line["mean"]
+    found = escape.volume_estimates("frozen")
+    assert sum(map(len, found.values())) == 12
+    for instance, estimates in found.items():
+        for contender, estimate in estimates.items():
+            assert grid.entries[position, instance, contender].values == estimate.values
 
 
 def test_what_opens_repeats_the_stored_runs(escape: SuiteResults, grid: SuiteNumbers) -> None:

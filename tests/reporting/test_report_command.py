@@ -116,6 +116,9 @@ def test_plots_are_written_as_files_where_they_are_asked_for(ran, capsys):
     tables = pd.read_csv(out / "tables.csv")
     selected = tables[(tables["table"] == "selected-compression") & (tables["metric"] == "accuracy@90")]
     assert at_90.to_dict() == selected.set_index("row")["value"].to_dict()
+    bars = pd.read_csv(out / "aim.csv").set_index("contender")["mean"]
+    curve = pd.read_csv(out / "budget.csv").groupby("contender")["mean"].max()
+    assert curve.to_dict() == pytest.approx(bars.to_dict())
 
 
 def test_selection_on_test_data_has_a_folder_of_its_own_and_never_reports_less(ran):

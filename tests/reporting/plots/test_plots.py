@@ -10,13 +10,11 @@ from mobench.cli import main
 from mobench.core.plot import OTHERS
 from mobench.core.registry import find_method, find_problem, plots
 from mobench.planning.suite import load_suite
-from mobench.reporting.format import headings
 from mobench.reporting.pictures import at_once, beside
 from mobench.reporting.plots import draw_plots
 from mobench.reporting.plots.kinds import FLOOR
 from mobench.reporting.plots.style import best_first, color_contenders
 from mobench.scoring.results import SuiteResults
-from mobench.scoring.suite_tables import volume_tables
 from mobench.scoring.tables import number_of
 from mobench.store.folder import Store
 from mobench.store.stored_runs import StoredRuns
@@ -120,10 +118,8 @@ def test_dots_of_the_aim_are_the_numbers_of_the_table_best_first():
     frame = data("aim", found)
     assert frame["contender"].tolist() == ["pcd", "ws"]
     assert frame["mean"].tolist() == pytest.approx([(0.8 * 0.8 + 0.6 * 0.8) / 2, (0.6 * 0.6 + 0.4 * 0.6) / 2])
-    (volumes,) = volume_tables(found)
-    assert volumes.name == "hypervolumes" and headings(volumes)[:2] == ["method", "hypervolume ↑"]
-    assert [row.label for row in volumes.rows] == ["pcd", "ws"]
-    assert [number_of(value) for value in volumes.column("frozen")] == pytest.approx(frame["mean"].tolist())
+    assert [row.label for row in found.headline.rows] == ["pcd", "ws"]
+    assert [number_of(value) for value in found.headline.column("aim")] == frame["mean"].tolist()
     (axis,) = drawn("aim", found, frame).axes
     spans, dots = axis.collections
     assert dots.get_offsets().tolist() == [[frame["mean"][0], 0.0], [frame["mean"][1], 1.0]]

@@ -108,8 +108,9 @@ def repeat_command(results: SuiteResults) -> str:
 
 def _section(table: Table, level: int = 2) -> str:
     title = escape(table.title)
+    label = title if level == 2 else f"{title}, all columns"  # the headline stands on the page twice
     notes = "".join(f'<p class="notes">{escape(sentence)}</p>' for sentence in sentences(table))
-    region = f'<div class="wide" role="region" tabindex="0" aria-label="{title}">{html_table(table)}</div>'
+    region = f'<div class="wide" role="region" tabindex="0" aria-label="{label}">{html_table(table)}</div>'
     return f"<h{level}>{title}</h{level}>\n{region}\n{notes}"
 
 

@@ -146,7 +146,7 @@ class AlongTheRun(Plot):
             axis.set(xscale="log", yscale="log" if logarithmic else "linear")
             banded = self.in_color(part)  # of the others the median alone is drawn
             reached, undiverged = (part[name].where(banded, part["mean"]) for name in ("high", "high_undiverged"))
-            undiverged = undiverged.clip(upper=part["high_undiverged"])
+            undiverged = undiverged.clip(upper=part["high_undiverged"]).where(part["high_undiverged"].notna())
             bottom, top = float(part["low"].where(banded, part["mean"]).min()), float(undiverged.max())
             if not self.logarithmic:
                 axis.set_ylim(-1.05, 1.05)

@@ -127,6 +127,15 @@ def test_the_axis_ends_with_what_did_not_diverge_and_the_rest_is_named(methods):
     assert f"m{methods - 1} (to 1e+125)" in " ".join(figure.get_supxlabel().split())
 
 
+def test_a_grey_median_that_diverged_does_not_stretch_the_axis():
+    frame = steep(3, 1e125, np.nan)
+    frame.loc[frame["contender"] == "m2", ["mean", "high", "high_undiverged"]] = (1e125, 1e125, np.nan)
+    plot = color_contenders(plots()["gradient-norm"](), dict.fromkeys(["m0", "m1", "m2"], "?"), ["m0"])
+    plot.colors["m2"] = OTHERS
+    figure = plot.draw(frame, {})
+    assert figure.axes[0].get_ylim()[1] < 20.0 and "m2 (to 1e+125)" in " ".join(figure.get_supxlabel().split())
+
+
 @pytest.mark.parametrize(("highest", "undiverged"), [(10.0, 10.0), (1e30, 1e30)])
 def test_an_axis_without_divergence_is_whole(highest, undiverged):
     figure = colored(2).draw(steep(2, highest, undiverged), {})

@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def reports(folder):
     """The folder of the reports on all experiments."""
-    mobench("report", "suite=plane", "results=out", cwd=folder)
+    mobench("report", "suite=plane", "results=out", "plots=svg", cwd=folder)
     return folder / "out" / "report"
 
 

@@ -132,7 +132,7 @@ def test_a_run_is_named_without_a_key_and_a_problem_adds_keys():
     ("command", "line", "words"),
     [
         (Results, ["--format", "csv"], ["--format is written format=table|csv|parquet|json"]),
-        (Results, ["--view=scores"], ["--view=scores is written view=runs|scores|budget"]),
+        (Results, ["--view=scores"], ["--view=scores is written view=all|runs|scores|budget"]),
         (Results, ["--out", "a.csv"], ["--out is written out=FILE"]),
         (Results, ["--faild"], ["unknown flag '--faild'", "Did you mean '--failed'?"]),
         (Results, ["--failed=true"], ["--failed=true is written failed=true|false"]),

@@ -14,6 +14,7 @@ from mobench.planning.plan import make_plan
 from mobench.planning.rehearsal import cell_names, rehearsed
 from mobench.planning.suite import load_suite
 from mobench.training.loop import Group
+from tests.commands import plugins_forgotten
 from tests.device.counts import counted
 from tests.device.pretended_cuda import PretendedCuda
 from tests.device.rehearsal import rehearse
@@ -64,9 +65,9 @@ def test_cells_run_on_a_device_and_nothing_is_kept(
 def test_a_cell_that_cannot_be_run_is_named_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text(BROKEN)
-    told = mobench(
-        "run", *DIGITS, "rehearsal=true", "jobs=0", "device=cpu", "plugins=broken.py", "methods=broken", code=1
-    )
+    words = (*DIGITS, "rehearsal=true", "jobs=0", "device=cpu", "plugins=broken.py", "methods=broken")
+    with plugins_forgotten():
+        told = mobench("run", *words, code=1)
     assert "FAILED broken" in told and "ArithmeticError: no such number" in told and "1 cannot" in told
 
 

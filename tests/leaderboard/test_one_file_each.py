@@ -154,7 +154,7 @@ def test_it_is_listed_with_its_settings_and_reference(home: Path) -> None:
 
 def test_it_stands_in_the_tables(home: Path) -> None:
     tables = printed(home, "results", "suite=bowls.yaml")
-    assert "tilted-sum" in tables and "bowls" in tables
+    assert "Tilted sum" in tables and "bowls" in tables
     page = read(home, "suites/bowls.standard.html")
     table = page[page.index('id="results-bowls-standard"') :]
     assert '<a href="../methods/tilted-sum.html">tilted-sum</a>' in table

@@ -37,6 +37,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, nvml: int, usable: int, visible: st
         raise OSError("libnvidia-ml.so.1: cannot open shared object file")
 
     monkeypatch.setenv(VARIABLE, "{}")
+    monkeypatch.delenv("PYTORCH_NVML_BASED_CUDA_CHECK", raising=False)  # set by libraries of other tests
     monkeypatch.setenv(VISIBLE, "") if visible is None else monkeypatch.setenv(VISIBLE, visible)
     if visible is None:
         monkeypatch.delenv(VISIBLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mobench.reporting.notes import provenance_facts
 from mobench.scoring.provenance import Provenance
 from mobench.store.record import Environment
 
@@ -12,7 +13,7 @@ VERSIONS = {"python": "3.11.0", "torch": "2.6.0+cu124", "numpy": "2.0", "scipy":
 def noted(versions: dict[str, str | None], **hardware: object) -> dict[str, list[str]]:
     found = Provenance()
     found._note(Environment({**VERSIONS, **versions}, {**HARDWARE, **hardware}, None), 3)
-    return dict(found.facts())
+    return dict(provenance_facts(found))
 
 
 def test_a_machine_without_a_gpu_is_its_processor() -> None:

@@ -120,8 +120,9 @@ class WatchedStep(Step):
         self._other = other
         held_out, second = partial(self._evaluate, "held-out batch"), partial(self._evaluate, "second batch")
         super().__init__(
-            scene.losses.copy(), watcher, scene.bounds.copy(), iteration, total_steps, held_out, second_batch=second
-        )
+            scene.losses.copy(), watcher, scene.bounds.copy(), iteration, total_steps, held_out, second_batch=second,
+            hessian_product=self._curvature,
+        )  # fmt: skip
 
     @property
     def k(self) -> int:
@@ -133,6 +134,11 @@ class WatchedStep(Step):
         watcher = self._watcher if self._other is None else Watcher(self._other)
         scene = watcher.scene
         return Step(scene.losses.copy(), watcher, scene.bounds.copy(), self.iteration)
+
+    def _curvature(self, weights: Vector, vector: torch.Tensor) -> torch.Tensor:
+        """Return a product with the Hessian of linear objectives."""
+        self._watcher.read.add("Hessian products")
+        return torch.zeros_like(vector)
 
     @property
     def losses(self) -> Vector:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from mobench.conformance import measured, required
 from mobench.conformance.finding import Check, Finding, declared_settings, examine
 from mobench.conformance.front import front, front_in_box, hypervolume_bounds, identity
 from mobench.conformance.landscape import LANDSCAPE_REQUIRED, seeds_differ
-from mobench.conformance.subject import subject
+from mobench.conformance.subject import Subject, subject
 from mobench.core.method import Method
 from mobench.core.problem import Problem
 from mobench.core.threads import one_thread
@@ -28,13 +30,27 @@ PROBLEM_MEASURED: dict[str, Check[Problem]] = {"seeds differ": seeds_differ, "fr
 def check_method(method: type[Method], settings: Mapping[str, Any] | None = None) -> list[Finding]:
     """Examine `method` with `settings`: first what is required of every method, then what describes it.
 
+    The findings are those with gradients in float64; a property that holds there is examined in float32 as well, and
+    where it does not hold in that precision, that is the finding.
+
     Settings the method refuses raise `UserError`; everything else the method does ends up as a finding. A required
     property that the method declares to lack does not count against it; one that it declares to lack and has, does.
     """
     with one_thread():
-        findings = examine(subject(method, settings or {}), required.REQUIRED, measured.MEASURED)
+        examined = subject(method, settings or {})
+        findings = examine(examined, required.REQUIRED, measured.MEASURED)
+        findings = [_also_in_single(examined, finding) if finding.holds else finding for finding in findings]
     declared = [replace(finding, lacking=method.lacks.get(finding.name, "")) for finding in findings]
     return [_declarations(method, declared, at_defaults=not settings), *declared]
+
+
+def _also_in_single(examined: Subject, finding: Finding) -> Finding:
+    """Return the finding, or that in float32 where the property does not hold in it."""
+    check = {**required.REQUIRED, **measured.MEASURED}[finding.name]
+    (single,) = examine(replace(examined, precision=np.float32), {finding.name: check}, {})
+    if single.holds is not False:
+        return finding
+    return replace(single, required=finding.required, sentence=f"in float32, not in float64: {single.sentence}")
 
 
 def _declarations(method: type[Method], findings: Sequence[Finding], at_defaults: bool) -> Finding:

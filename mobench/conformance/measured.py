@@ -9,11 +9,13 @@ from functools import lru_cache, partial
 import numpy as np
 
 from mobench.conformance.finding import Check, Verdict
-from mobench.conformance.scenes import Scene, Watcher, advance, random_scenes, trajectory, update
+from mobench.conformance.scenes import Precision, Scene, Watcher, advance, trajectory, update
 from mobench.conformance.subject import Subject
 from mobench.core.method import Vector
+from mobench.gradients.gram import ROUNDED_ROWS
+from mobench.solvers.scaling import correlation
 
-SAME = 1e-9
+SAME: dict[Precision, float] = {np.float64: 1e-9, np.float32: ROUNDED_ROWS**0.5}
 """Directions (of length one) that differ by less count as equal, whatever the input."""
 
 NEARLY = 1e-3
@@ -28,7 +30,7 @@ def reads(subject: Subject) -> Verdict:
     k = subject.typical
     method = subject.started(k)
     read: set[str] = set()
-    for iteration, scene in enumerate(random_scenes(k, 4 * k, 3)):
+    for iteration, scene in enumerate(subject.scenes(k, 4 * k, 3)):
         watcher = Watcher(scene)
         advance(method, scene, iteration, watcher)
         read |= watcher.read
@@ -43,17 +45,18 @@ def _invariance(subject: Subject, changes: Iterable[Callable[[Scene], Scene]], w
     """Measure how far the update's direction moves, up to 2, when scenes are changed in one of these ways.
 
     What rounding explains is not held against a method: a linear system with the Gram matrix, of condition
-    κ, is solved to about ε κ, and a change of scale by 1e3 costs κ six digits.
+    κ, is solved to about ε κ, and a change of scale by 1e3 costs κ six digits. Gradients in single precision
+    are rounded relative to their own lengths, so that κ is that of the unit gradients for their ε.
     """
     k = subject.typical
-    scenes = random_scenes(k, 4 * k, 5)
+    scenes = subject.scenes(k, 4 * k, 5)
     before = trajectory(subject.started(k), scenes)
-    holds, moved, rounding = True, 0.0, SAME
+    holds, moved, rounding = True, 0.0, SAME[subject.precision]
     for change in changes:
         changed = [change(scene) for scene in scenes]
         after = trajectory(subject.started(k), changed)
         for old, new, update_before, update_after in zip(scenes, changed, before, after, strict=True):
-            allowed = max(SAME, _rounding(old), _rounding(new))
+            allowed = max(SAME[subject.precision], _rounding(old), _rounding(new))
             distance = float(np.linalg.norm(_unit(update_before) - _unit(update_after)))
             holds, moved, rounding = holds and distance <= allowed, max(moved, distance), max(rounding, allowed)
     nearly = not holds and moved <= NEARLY
@@ -63,8 +66,11 @@ def _invariance(subject: Subject, changes: Iterable[Callable[[Scene], Scene]], w
 
 
 def _rounding(scene: Scene) -> float:
-    """Return ε κ of the Gram matrix."""
-    return float(np.finfo(np.float64).eps * np.linalg.cond(scene.gradients @ scene.gradients.T))
+    """Return ε κ of the Gram matrix, or what the rounding of the gradients adds."""
+    rows = scene.gradients.astype(np.float64)
+    solved = float(np.finfo(np.float64).eps * np.linalg.cond(rows @ rows.T))
+    rounded = float(np.finfo(scene.gradients.dtype).eps * np.linalg.cond(correlation(rows @ rows.T)[0]))
+    return max(solved, rounded)
 
 
 def _unit(vector: Vector) -> Vector:
@@ -81,12 +87,12 @@ def _symmetry(subject: Subject, orders: Sequence[Sequence[int]], which: str) -> 
 
 def _symmetry_in_distribution(subject: Subject, orders: Sequence[Sequence[int]], which: str) -> Verdict:
     """Compare the means over many seeds, in units of their standard error."""
-    (scene,) = random_scenes(subject.typical, subject.typical, 1)
+    (scene,) = subject.scenes(subject.typical, subject.typical, 1)
     mean, variance = _moments(subject, scene, 0)
     worst = 0.0
     for order in orders:
         other, spread = _moments(subject, scene.permuted(order), DRAWS)
-        rounding = 1e-12 * float(np.abs(scene.gradients).max())
+        rounding = max(1e-12, 4.0 * float(np.finfo(subject.precision).eps)) * float(np.abs(scene.gradients).max())
         worst = max(worst, float((np.abs(mean - other) / np.sqrt((variance + spread) / DRAWS + rounding**2)).max()))
     words = "does not change" if worst < 5.0 else "changes"
     sentence = (
@@ -125,14 +131,15 @@ def scale_invariant(subject: Subject) -> Verdict:
 def homogeneous(subject: Subject) -> Verdict:
     """Measure the power of c by which the update's length grows when every objective is multiplied by c."""
     k = subject.typical
-    scenes = random_scenes(k, 4 * k, 5)
+    scenes = subject.scenes(k, 4 * k, 5)
     before = trajectory(subject.started(k), scenes)[-1]
     after = trajectory(subject.started(k), [scene.rescaled(np.full(k, 10.0)) for scene in scenes])[-1]
     lengths = float(np.linalg.norm(before)), float(np.linalg.norm(after))
     if min(lengths) == 0.0:
         return Verdict(None, None, "the update is zero")
     degree = math.log10(lengths[1] / lengths[0])
-    return Verdict(abs(degree - 1.0) < 1e-6, degree, f"objectives times c give a length times c^{degree:.2f}")
+    holds = abs(degree - 1.0) < max(1e-6, SAME[subject.precision])
+    return Verdict(holds, degree, f"objectives times c give a length times c^{degree:.2f}")
 
 
 def length(subject: Subject) -> Verdict:
@@ -148,7 +155,7 @@ def _cosines(subject: Subject) -> list[Vector]:
     found = []
     for k in subject.several:
         for n in (k, 4 * k):
-            for scene in random_scenes(k, n, 100):
+            for scene in subject.scenes(k, n, 100):
                 direction = _unit(update(subject.started(k), scene))
                 found.append(scene.gradients @ direction / np.linalg.norm(scene.gradients, axis=1))
     return found
@@ -158,7 +165,7 @@ def _descent(subject: Subject, which: slice, words: str) -> Verdict:
     """Count the random scenes in which none of the given objectives ascends."""
     lowest = [float(cosines[which].min()) for cosines in _cosines(subject)]
     smallest, total = min(lowest, default=1.0), len(lowest)
-    kept = sum(cosine >= -SAME for cosine in lowest)
+    kept = sum(cosine >= -SAME[subject.precision] for cosine in lowest)
     share = kept / total
     return Verdict(
         kept == total, share, f"{words} in {share:.1%} of {total} random cases (smallest cosine {smallest:.2g})"
@@ -181,9 +188,13 @@ def descends_secondaries(subject: Subject) -> Verdict:
 
 
 def _motion(subject: Subject, gradients: Vector, where: str) -> Verdict:
-    moved = float(np.linalg.norm(update(subject.started(len(gradients)), Scene.of(gradients))))
+    if subject.precision is np.float32:  # in another basis, in which rounding does not cancel
+        normal = np.arange(1.0, gradients.shape[1] + 1.0)
+        gradients = gradients - np.outer(gradients @ normal, 2.0 / (normal @ normal) * normal)
+    scene = Scene.of(gradients).rounded(subject.precision)
+    moved = float(np.linalg.norm(update(subject.started(len(gradients)), scene)))
     relative = moved / float(np.linalg.norm(gradients, axis=1).max())
-    stops = relative <= SAME
+    stops = relative <= SAME[subject.precision]
     words = "stops" if stops else f"moves on (by {relative:.2g} of the longest gradient)"
     return Verdict(stops, relative, f"{words} {where}", nearly=not stops and relative <= NEARLY)
 

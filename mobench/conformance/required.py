@@ -15,7 +15,6 @@ from mobench.conformance.scenes import (
     Watcher,
     advance,
     degenerate_scenes,
-    random_scenes,
     start,
     trajectory,
     update,
@@ -37,8 +36,8 @@ def _failed(sentence: str) -> Verdict:
     return Verdict(False, None, sentence)
 
 
-def _scenes(k: int) -> list[Scene]:
-    return random_scenes(k, 4 * k, STEPS)
+def _scenes(subject: Subject, k: int) -> list[Scene]:
+    return subject.scenes(k, 4 * k, STEPS)
 
 
 def settings(subject: Subject) -> Verdict:
@@ -50,7 +49,7 @@ def degenerate(subject: Subject) -> Verdict:
     """Zero, duplicate, opposite and badly scaled gradients give finite weights, over two steps."""
     tried = 0
     for k in subject.counts:
-        for name, scene in degenerate_scenes(k).items():
+        for name, scene in degenerate_scenes(k, subject.precision).items():
             tried += 1
             method = subject.started(k)
             try:
@@ -64,7 +63,7 @@ def degenerate(subject: Subject) -> Verdict:
 def non_finite(subject: Subject) -> Verdict:
     """NaN or infinity in anything the method reads raises `NonFiniteError`."""
     k = subject.typical
-    first, second = random_scenes(k, 4 * k, 2)
+    first, second = subject.scenes(k, 4 * k, 2)
     for bad in (np.nan, np.inf, -np.inf):
         for i in range(k):
             gradients, losses, after = first.gradients.copy(), first.losses.copy(), first.after.copy()
@@ -104,7 +103,7 @@ def determinism(subject: Subject) -> Verdict:
         runs = []
         for other in (1, 2):
             with global_randomness(other):
-                runs.append(trajectory(subject.started(k), _scenes(k)))
+                runs.append(trajectory(subject.started(k), _scenes(subject, k)))
         if not _identical(*runs):
             return _failed(f"two runs at one seed differ with {k} objectives")
     return _passed(f"two runs at one seed agree to the last bit over {STEPS} steps")
@@ -112,7 +111,7 @@ def determinism(subject: Subject) -> Verdict:
 
 def _agree_in_company(subject: Subject, k: int) -> bool:
     """Say whether methods that are asked together answer as each does alone, with the same notes, step after step."""
-    scenes = [*_scenes(k), *degenerate_scenes(k).values()]
+    scenes = [*_scenes(subject, k), *degenerate_scenes(k, subject.precision).values()]
     company = [subject.started(k, seed) for seed in range(len(scenes))]
     alone = [subject.started(k, seed) for seed in range(len(scenes))]
     for iteration in range(3):
@@ -136,9 +135,9 @@ def reset(subject: Subject) -> Verdict:
     """After `reset` a used method behaves like a new one, also with another number of objectives."""
     for k in subject.counts:
         used = subject.started(subject.counts[0], seed=5)
-        trajectory(used, _scenes(subject.counts[0]))
-        again = trajectory(start(used, k), _scenes(k))
-        if not _identical(again, trajectory(subject.started(k), _scenes(k))):
+        trajectory(used, _scenes(subject, subject.counts[0]))
+        again = trajectory(start(used, k), _scenes(subject, k))
+        if not _identical(again, trajectory(subject.started(k), _scenes(subject, k))):
             return _failed(f"a used method that is reset for {k} objectives differs from a new one")
     return _passed("a used method that is reset agrees with a new one to the last bit")
 
@@ -146,7 +145,7 @@ def reset(subject: Subject) -> Verdict:
 def state(subject: Subject) -> Verdict:
     """A method restored from a checkpoint file in the middle of a step goes on bit-identically."""
     for k in subject.counts:
-        scenes = _scenes(k)
+        scenes = _scenes(subject, k)
         half = STEPS // 2
         method = subject.started(k)
         trajectory(method, scenes[:half])
@@ -182,7 +181,7 @@ def _continued(method: Method, scenes: list[Scene], half: int) -> list[Vector]:
 def inputs(subject: Subject) -> Verdict:
     """Losses, bounds and the Gram matrix are left as they were."""
     for k in subject.counts:
-        scene = _scenes(k)[0]
+        scene = _scenes(subject, k)[0]
         watcher = Watcher(scene)
         advance(subject.started(k), scene, watcher=watcher)
         if watcher.modified():

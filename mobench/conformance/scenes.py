@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from mobench.core.method import Matrix, Method, Step, Vector
+from mobench.core.method import RESOLUTION, Matrix, Method, Step, Vector
+from mobench.gradients.gram import gram_of
 from mobench.training.step import take_step
+
+ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
+
+Precision = type[np.floating[Any]]
+"""The type of gradients and losses, as training in it gives them: `np.float64` or `np.float32`."""
 
 
 @dataclass(frozen=True)
 class Scene:
     """One step's K gradients in Rⁿ, its losses, their lower bounds, and the losses after the update."""
 
-    gradients: Matrix
+    gradients: npt.NDArray[np.floating[Any]]
     losses: Vector
     bounds: Vector
     after: Vector
@@ -37,7 +45,12 @@ class Scene:
     def rescaled(self, factors: Vector) -> Scene:
         """Multiply each objective by its factor."""
         scaled = (self.gradients * factors[:, None], self.losses * factors, self.bounds * factors, self.after * factors)
-        return Scene(*scaled)
+        return Scene(*scaled).rounded(self.gradients.dtype.type)
+
+    def rounded(self, precision: Precision) -> Scene:
+        """Round gradients and losses."""
+        losses, after = (values.astype(precision).astype(np.float64) for values in (self.losses, self.after))
+        return replace(self, gradients=self.gradients.astype(precision), losses=losses, after=after)
 
     def permuted(self, order: Sequence[int]) -> Scene:
         """Put the objectives into another order."""
@@ -49,7 +62,7 @@ class Scene:
         return replace(self, losses=losses)
 
 
-def random_scenes(k: int, n: int, count: int, seed: int = 0) -> list[Scene]:
+def random_scenes(k: int, n: int, count: int, seed: int = 0, precision: Precision = np.float64) -> list[Scene]:
     """Return scenes with Gaussian gradients of unequal lengths, and positive losses that fall or rise a little."""
     rng = np.random.default_rng([seed, k, n])
     scenes = []
@@ -58,7 +71,7 @@ def random_scenes(k: int, n: int, count: int, seed: int = 0) -> list[Scene]:
         losses = rng.uniform(0.5, 2.0, size=k)
         after = losses * rng.uniform(0.8, 1.1, size=k)
         scenes.append(Scene(lengths[:, None] * rng.normal(size=(k, n)), losses, np.zeros(k), after))
-    return scenes
+    return [scene.rounded(precision) for scene in scenes]
 
 
 class Watcher:
@@ -67,12 +80,13 @@ class Watcher:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.n = scene.gradients.shape[1]
+        self.resolution = RESOLUTION
         self.read: set[str] = set()
         self.update: Vector = np.zeros(0)
         """The update d ∈ Rⁿ that the method chose."""
-        self._handed: list[tuple[Vector, Vector]] = []
+        self._handed: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []
 
-    def hand(self, name: str, array: Vector) -> Vector:
+    def hand(self, name: str, array: ArrayT) -> ArrayT:
         """Hand out `array` under `name`."""
         self.read.add(name)
         self._handed.append((array, array.copy()))
@@ -84,8 +98,13 @@ class Watcher:
 
     def gram(self) -> Matrix:
         """Return the Gram matrix."""
+        gradients = self.scene.gradients
+        if gradients.dtype != np.float64:
+            taken = gram_of(self.scene.k, lambda: [torch.from_numpy(gradients).unbind()])
+            self.resolution = taken.resolution
+            return self.hand("gram", taken.matrix)
         with np.errstate(invalid="ignore"):  # infinite gradients are one of the scenes
-            return self.hand("gram", self.scene.gradients @ self.scene.gradients.T)
+            return self.hand("gram", gradients @ gradients.T)
 
     def gradients(self) -> torch.Tensor:
         """Return the gradients as rows."""
@@ -120,8 +139,9 @@ class WatchedStep(Step):
         self._other = other
         held_out, second = partial(self._evaluate, "held-out batch"), partial(self._evaluate, "second batch")
         super().__init__(
-            scene.losses.copy(), watcher, scene.bounds.copy(), iteration, total_steps, held_out, second_batch=second
-        )
+            scene.losses.copy(), watcher, scene.bounds.copy(), iteration, total_steps, held_out, second_batch=second,
+            hessian_product=self._curvature,
+        )  # fmt: skip
 
     @property
     def k(self) -> int:
@@ -133,6 +153,11 @@ class WatchedStep(Step):
         watcher = self._watcher if self._other is None else Watcher(self._other)
         scene = watcher.scene
         return Step(scene.losses.copy(), watcher, scene.bounds.copy(), self.iteration)
+
+    def _curvature(self, weights: Vector, vector: torch.Tensor) -> torch.Tensor:
+        """Return a product with the Hessian of linear objectives."""
+        self._watcher.read.add("Hessian products")
+        return torch.zeros_like(vector)
 
     @property
     def losses(self) -> Vector:
@@ -177,7 +202,7 @@ def trajectory(method: Method, scenes: Iterable[Scene]) -> list[Vector]:
     return [advance(method, scene, iteration) for iteration, scene in enumerate(scenes)]
 
 
-def degenerate_scenes(k: int) -> dict[str, Scene]:
+def degenerate_scenes(k: int, precision: Precision = np.float64) -> dict[str, Scene]:
     """Return named scenes with `k` objectives on which a method must give finite weights."""
     rng = np.random.default_rng(k)
     n = 2 * k + 1
@@ -187,7 +212,7 @@ def degenerate_scenes(k: int) -> dict[str, Scene]:
     powers = 10.0 ** np.arange(0.0, 3.0 * k, 3.0)[:, None]
     some = np.arange(k)[:, None]
     losses = rng.uniform(0.5, 2.0, size=k)
-    return {
+    scenes = {
         "all gradients zero": Scene.of(np.zeros((k, n))),
         "a zero primary gradient": Scene.of(np.where(some == 0, 0.0, general)),
         "a zero last gradient": Scene.of(np.where(some == k - 1, 0.0, general)),
@@ -208,3 +233,4 @@ def degenerate_scenes(k: int) -> dict[str, Scene]:
         "negative losses without lower bounds": Scene.of(general, -losses, np.full(k, -np.inf)),
         "losses of 1e12": Scene.of(general, 1e12 * losses),
     }
+    return {name: scene.rounded(precision) for name, scene in scenes.items()}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mobench.conformance.finding import FAILURES
-from mobench.conformance.scenes import random_scenes, start, trajectory
+from mobench.conformance.scenes import Precision, Scene, random_scenes, start, trajectory
 from mobench.core.method import Method
 from mobench.errors import UserError
 
@@ -26,6 +26,8 @@ class Subject:
     make: Callable[[], Method]
     counts: tuple[int, ...]
     """Numbers of objectives to test with."""
+    precision: Precision = np.float64
+    """The precision of the scenes that it is shown."""
 
     @property
     def several(self) -> tuple[int, ...]:
@@ -40,6 +42,10 @@ class Subject:
     def started(self, k: int, seed: int = 0) -> Method:
         """Return a fresh instance, reset for a run with `k` objectives."""
         return start(self.make(), k, seed)
+
+    def scenes(self, k: int, n: int, count: int) -> list[Scene]:
+        """Return random scenes with `k` objectives in Rⁿ."""
+        return random_scenes(k, n, count, precision=self.precision)
 
     @property
     def is_random(self) -> bool:

@@ -12,7 +12,8 @@ import math
 import time
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, runtime_checkable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
+EvaluatedT = TypeVar("EvaluatedT")
 
 RESOLUTION = 1e-14
 """What a float64 Gram matrix of float64 gradients resolves, relative to squared lengths.
@@ -84,8 +86,8 @@ class Step:
     """What a method may read at one iteration; gradients are computed when first read."""
 
     __slots__ = (
-        "_gram", "_held_out", "_second_batch", "_source", "gradient_seconds", "iteration", "losses", "lower_bounds",
-        "notes", "steps_per_epoch", "thresholds", "total_steps",
+        "_gram", "_held_out", "_hessian_product", "_second_batch", "_source", "gradient_seconds", "iteration", "losses",
+        "lower_bounds", "notes", "steps_per_epoch", "thresholds", "total_steps",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +102,7 @@ class Step:
         gram: Matrix | None = None,
         second_batch: Callable[[], Step | None] | None = None,
         steps_per_epoch: int | None = None,
+        hessian_product: Callable[[Vector, torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
         """Make a step; with a `gram`, which is finite, both it and the losses are read-only and read by nobody else."""
         if gram is None:
@@ -125,6 +128,7 @@ class Step:
         self._gram = gram
         self._held_out: Callable[[], Step | None] | Step | None = held_out
         self._second_batch: Callable[[], Step | None] | Step | None = second_batch
+        self._hessian_product = hessian_product
 
     @property
     def k(self) -> int:
@@ -204,10 +208,20 @@ class Step:
             self._second_batch = self._evaluated(self._second_batch)
         return self._second_batch
 
-    def _evaluated(self, batch: Callable[[], Step | None]) -> Step | None:
-        """Evaluate another batch, which is not the method's own time."""
+    def hessian_product(self, weights: Vector, vector: torch.Tensor) -> torch.Tensor:
+        """Return `Σ_i w_i H_i v` on this step's batch, H_i the Hessian of loss i, for an n-vector v.
+
+        It is a central difference of the gradients, which are evaluated at two other points. Runs of the benchmark
+        offer it, a training loop of your own does not.
+        """
+        if self._hessian_product is None:
+            raise UserError("products with the Hessian of the training losses are offered in runs of suites, not here")
+        return self._evaluated(partial(self._hessian_product, weights, vector))
+
+    def _evaluated(self, other: Callable[[], EvaluatedT]) -> EvaluatedT:
+        """Evaluate another batch or point, which is not the method's own time."""
         started = time.perf_counter()
-        found = batch()
+        found = other()
         self.gradient_seconds += time.perf_counter() - started
         return found
 

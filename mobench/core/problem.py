@@ -196,7 +196,7 @@ class Task(ABC):
         return None
 
     def held_out_losses(self, batch: Any) -> Sequence[torch.Tensor | KnownGradient]:
-        """Return the K losses on a batch that is not the step's own (held out, or a second one), as `losses` does.
+        """Return the K losses as `losses` does, but beside the step's own: on another batch, or at another point.
 
         A network with batch statistics must override this so that they do not move.
         """

@@ -161,7 +161,7 @@ class Group:
         bounds, limits, epoch = member.lower_bounds, member.thresholds, self.workload.steps_per_epoch
         return Step(
             losses, member.gradients, bounds, self.iteration, self.total, member.held_out, limits, gram,
-            member.second_batch, epoch,
+            member.second_batch, epoch, member.hessian_product,
         )  # fmt: skip
 
     def answering_together(self, alive: list[Member]) -> list[Member]:

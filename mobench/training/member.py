@@ -23,6 +23,7 @@ class Member:
         self.gradients = workload.gradients_of(index)
         self.held_out = partial(workload.held_out, index)
         self.second_batch = partial(workload.second_batch, index)
+        self.hessian_product = partial(workload.hessian_product, index)
         self.lower_bounds: Vector = workload.lower_bounds[index]
         self.thresholds: Vector | None = workload.thresholds[index]
         self.together = method.answers_together()

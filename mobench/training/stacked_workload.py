@@ -9,6 +9,7 @@ checked before a group begins; where they do not, its runs train one by one.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,8 +102,14 @@ class StackedWorkload(TaskEnds, Workload):
         return self._beside("second", member, self.tasks[member].second_batch())
 
     def _beside(self, kind: str, member: int, batch: Any) -> Step | None:
-        if batch is None:
-            return None
+        return None if batch is None else self._evaluate(kind, member, batch)
+
+    def hessian_product(self, member: int, weights: Vector, vector: Tensor) -> Tensor:
+        self.rows()  # at the parameters as they are
+        evaluate = partial(self._evaluate, "moved", member, self._batches[member])
+        return self.hessian_product_on(member, evaluate, weights, vector)
+
+    def _evaluate(self, kind: str, member: int, batch: Any) -> Step:
         task = self.tasks[member]
         if (kind, member) not in self._others:
             self._others[kind, member] = GradientRows(task.parameters, names=task.parameter_names)

@@ -6,8 +6,10 @@ The trainer's loop is the same for both kinds.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,11 @@ from mobench.core.columns import AT_THE_END
 from mobench.core.method import Matrix, Step, Vector
 from mobench.core.problem import Constants, Problem, Task, TaskProblem, VectorProblem
 from mobench.core.streams import Streams
+from mobench.gradients.blocks import split
 from mobench.gradients.buckets import longest_bucket
 from mobench.gradients.gradient_rows import GradientRows
 from mobench.gradients.joint_parameters import join
+from mobench.gradients.layout import Layout
 from mobench.solvers.stationarity import pareto_residual
 from mobench.training.step import Gradients
 
@@ -72,6 +76,10 @@ class Workload(ABC):
     def second_batch(self, member: int) -> Step | None:
         """Evaluate a second batch of a member's training data; None if its problem has none."""
         return None
+
+    @abstractmethod
+    def hessian_product(self, member: int, weights: Vector, vector: torch.Tensor) -> torch.Tensor:
+        """Return `Σ_i w_i H_i v` of a member on this iteration's batch, as `Step.hessian_product` does."""
 
     def end(self) -> None:
         """Write all members' updates into the parameters' `.grad`."""
@@ -198,6 +206,17 @@ class VectorWorkload(Workload):
     def gradients_of(self, member: int) -> Gradients:
         return _Row(self, member)
 
+    @torch.no_grad()
+    def hessian_product(self, member: int, weights: Vector, vector: torch.Tensor) -> torch.Tensor:
+        theta = self.theta.detach()
+
+        def gradients_at(displacement: torch.Tensor) -> torch.Tensor:
+            moved = theta.clone()
+            moved[member] += displacement
+            return self.kind.gradients(moved, self.constants, self._iteration)[member]
+
+        return _difference_of_gradients(gradients_at, [theta[member]], weights, vector)
+
     def apply_all(self, members: Indices, weights: Matrix) -> None:
         self.weights[members] = weights
 
@@ -262,6 +281,33 @@ class TaskEnds:
     """What is asked of each task by itself, in company or not."""
 
     tasks: Sequence[Task]
+
+    def hessian_product_on(
+        self, member: int, evaluate: Callable[[], Step], weights: Vector, vector: torch.Tensor
+    ) -> torch.Tensor:
+        """Move the task's parameters to where `evaluate` is asked for gradients, and back; the step's own are computed.
+
+        The last evaluation is at the parameters themselves: losses that keep what they found out there, such as
+        penalties, then know of no other point.
+        """
+        task = self.tasks[member]
+        shared = [task.parameters[index] for index in Layout(task.parameters, task.shared_parameters).shared]
+        start = [parameter.detach().clone() for parameter in shared]
+
+        def put(pieces: Iterable[torch.Tensor]) -> Step:
+            with torch.no_grad():
+                for parameter, piece in zip(shared, pieces, strict=True):
+                    parameter.copy_(piece)
+            return evaluate()
+
+        def gradients_at(displacement: torch.Tensor) -> torch.Tensor:
+            pieces = zip(start, split(displacement, shared), strict=True)
+            return put(before + piece for before, piece in pieces).gradients
+
+        try:
+            return _difference_of_gradients(gradients_at, start, weights, vector)
+        finally:
+            put(start)
 
     def metrics(self, member: int) -> dict[str, float]:
         """Return the task's metrics."""
@@ -368,9 +414,15 @@ class TaskWorkload(TaskEnds, Workload):
     def second_batch(self, member: int) -> Step | None:
         return self._beside("second", self.task.second_batch())
 
+    def hessian_product(self, member: int, weights: Vector, vector: torch.Tensor) -> torch.Tensor:
+        self._rows.gram()  # the graph of the step's own losses is of no use once parameters have moved
+        evaluate = partial(self._evaluate, "moved", self._batch)
+        return self.hessian_product_on(member, evaluate, weights, vector)
+
     def _beside(self, kind: str, batch: Any) -> Step | None:
-        if batch is None:
-            return None
+        return None if batch is None else self._evaluate(kind, batch)
+
+    def _evaluate(self, kind: str, batch: Any) -> Step:
         rows = self._others.get(kind) or self._others.setdefault(kind, self._rows.twin())
         rows.load(self.task.held_out_losses(batch))
         return Step(rows.values, rows, self.lower_bounds[0])
@@ -398,6 +450,23 @@ class TaskWorkload(TaskEnds, Workload):
 
     def backward_passes(self, member: int) -> int:
         return self._rows.backward_passes + sum(rows.backward_passes for rows in self._others.values())
+
+
+def _difference_of_gradients(
+    gradients_at: Callable[[torch.Tensor], torch.Tensor],
+    parameters: Sequence[torch.Tensor],
+    weights: Vector,
+    vector: torch.Tensor,
+) -> torch.Tensor:
+    """Return `Σ_i w_i H_i v` by a central difference over a small part of the parameters' length."""
+    length = float(torch.linalg.vector_norm(vector))
+    if not length > 0.0:
+        return torch.zeros_like(vector)
+    size = 1.0 + math.hypot(*(float(torch.linalg.vector_norm(parameter)) for parameter in parameters))
+    factor = size * torch.finfo(parameters[0].dtype).eps ** (1.0 / 3.0) / length
+    difference = gradients_at(factor * vector) - gradients_at(-factor * vector)
+    product: torch.Tensor = torch.from_numpy(weights).to(difference) @ difference / (2.0 * factor)
+    return product
 
 
 def _stationarity(gram: Matrix, gradients: Matrix | None = None) -> dict[str, float]:

@@ -7,6 +7,10 @@ import pytest
 import torch
 
 from mobench.conformance import Finding, check_method, conforms
+from mobench.conformance.finding import examine
+from mobench.conformance.measured import MEASURED
+from mobench.conformance.required import REQUIRED
+from mobench.conformance.subject import subject
 from mobench.core.method import Method, Step
 from mobench.core.settings import integer, real, reals
 from mobench.errors import UserError
@@ -202,6 +206,32 @@ def test_a_method_with_its_own_direction_is_measured_by_it() -> None:
     assert findings["length follows the gradients"].value == pytest.approx(0.0)
     assert findings["length on orthonormal gradients"].value == pytest.approx(np.sqrt(3))
     assert [name for name, finding in findings.items() if finding.failed] == []  # the step refuses what is not finite
+
+
+class MixesPrecisions(Method):
+    """The mean in float64, which gradients in float32 cannot be multiplied with."""
+
+    def direction(self, step: Step) -> torch.Tensor:
+        return torch.full((step.k,), 1.0 / step.k, dtype=torch.float64) @ step.gradients
+
+
+class ComparesWithZero(Mean):
+    """The sum at length one, zero where its length is that of the rounding in float64."""
+
+    def weights(self, step: Step) -> Any:
+        square = float(step.gram.sum())
+        return np.ones(step.k) * (0.0 if square <= 1e-20 else square**-0.5)
+
+
+def test_a_weakness_in_single_precision_is_a_finding_of_its_own() -> None:
+    for method, name in ((MixesPrecisions, "determinism"), (ComparesWithZero, "stops where gradients cancel")):
+        in_double = examine(subject(method, {}), REQUIRED, MEASURED)
+        assert conforms(in_double) and {finding.name: finding for finding in in_double}[name].holds
+        found = {finding.name: finding for finding in check_method(method)}
+        assert found[name].holds is False
+        assert found[name].sentence.startswith("in float32, not in float64: ")
+    assert set(failures(MixesPrecisions)) == EVERYWHERE
+    assert not failures(ComparesWithZero)
 
 
 class EqualProjections(Method):

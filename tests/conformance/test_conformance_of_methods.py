@@ -45,6 +45,7 @@ VARIANTS: list[Case] = [
     ("fairgrad", {"unsolved": "previous", "alpha": 100.0}),
     ("moco", {"form": "softmax"}),
     ("sdmgrad", {"batches": "two"}),
+    ("auxinash", {"powers": "hypergradient"}),
     ("dbgd", {"phi": "loss"}),
     ("dbgd", {"barrier": "secondaries"}),
     ("png", {"e": 0.0}),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +15,17 @@ from hypothesis import strategies as st
 
 import mobench
 from mobench.core.method import Method, Step, Vector, checked_weights
+from mobench.core.problem import Task, TaskProblem
 from mobench.core.registry import find_method, find_problem
 from mobench.core.spec import RunSpec
+from mobench.core.streams import Streams
 from mobench.errors import UserError
-from mobench.methods.auxinash import LEAST_POWER, power_gradient
+from mobench.methods.auxinash import LEAST_POWER, hypergradient, power_gradient
 from mobench.solvers import nash_bargain
 from mobench.training.optimizer import Training
+from mobench.training.workload import TaskWorkload
 from tests.methods.method_steps import Rows, repeatable, started, step_of
+from tests.training.small_methods import HalfSquare
 
 
 @repeatable
@@ -136,3 +143,135 @@ def test_fixed_powers_keep_the_ids_that_runs_had_before_powers_could_be_learned(
     assert learned.id != fixed.id
     for spec in (fixed, learned):
         assert spec_of(spec.build_method()).id == spec.id
+
+
+class KeptSquare(HalfSquare):
+    """½‖θ‖², whose gradient is that of the last update."""
+
+    def update(self) -> None:
+        super().__init__(self.parameters)
+        self.kept = [parameter.detach().clone() for parameter in self.parameters]
+
+    def gradient(self, index: int) -> torch.Tensor:
+        return self.kept[index]
+
+
+class Bowls(Task):
+    """½(θ − b)ᵀ A (θ − b), A of rank 3, and ½‖θ‖² as a closed form, over two tensors of six numbers."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.rng = np.random.default_rng(0)
+        self.parameters = [torch.from_numpy(self.rng.normal(size=shape)).to(dtype) for shape in ((2, 2), (2,))]
+        for parameter in self.parameters:
+            parameter.requires_grad_()
+        root = self.rng.normal(size=(3, 6))
+        self.hessian = torch.from_numpy(30.0 * root.T @ root).to(dtype)
+        self.square = KeptSquare(self.parameters)
+
+    def second_batch(self) -> torch.Tensor:
+        return torch.from_numpy(self.rng.normal(size=6)).to(self.hessian)
+
+    def batches(self) -> Iterator[torch.Tensor]:
+        while True:
+            yield self.second_batch()
+
+    def losses(self, batch: torch.Tensor) -> list[Any]:
+        away = torch.cat([parameter.flatten() for parameter in self.parameters]) - batch
+        self.square.update()
+        return [0.5 * away @ self.hessian @ away, self.square]
+
+    def metrics(self) -> dict[str, float]:
+        return {}
+
+
+class TwoBowls(TaskProblem):
+    """The problem of `Bowls`."""
+
+    id = "two-bowls@1"
+    has_second_batch = True
+    dtype = torch.float64
+
+    def objectives(self) -> tuple[str, ...]:
+        return ("bowl", "square")
+
+    def start(self, streams: Streams) -> Bowls:
+        return Bowls(self.dtype)
+
+
+def bowls(dtype: torch.dtype = torch.float64) -> tuple[Bowls, TaskWorkload, Callable[[int], Step]]:
+    task = Bowls(dtype)
+    workload = TaskWorkload(TwoBowls(), task, 0)
+
+    def step(iteration: int) -> Step:
+        (losses,) = workload.begin(iteration)
+        return Step(
+            losses, workload.gradients_of(0), None, iteration, second_batch=partial(workload.second_batch, 0),
+            hessian_product=partial(workload.hessian_product, 0),
+        )  # fmt: skip
+
+    return task, workload, step
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [(torch.float64, 1e-9), (torch.float32, 1e-4)])
+def test_products_with_a_hessian_that_is_known(dtype: torch.dtype, precision: float) -> None:
+    task, _, step_at = bowls(dtype)
+    step, before = step_at(0), [parameter.clone() for parameter in task.parameters]
+    gradients = step.gradients
+    vector = torch.arange(1.0, 7.0, dtype=dtype)
+    found = step.hessian_product(np.array([2.0, -3.0]), vector)
+    expected = 2.0 * task.hessian @ vector - 3.0 * vector
+    assert float((found - expected).norm() / expected.norm()) < precision
+    assert all(map(torch.equal, before, task.parameters))
+    assert torch.equal(step.gradients, gradients), "also of a loss that keeps what it found out where it was asked last"
+
+
+def test_the_hypergradient_of_quadratic_losses_has_its_closed_form() -> None:
+    task, _, step_at = bowls()
+    step = step_at(0)
+    powers = np.array([0.3, 0.7])
+    alpha = nash_bargain(step.gram, powers).alpha
+    slope = step.second_batch.gradients[0]  # type: ignore[union-attr]
+    found = hypergradient(step, slope, powers, alpha)
+    rows, scaled = step.gradients.numpy(), math.sqrt(2.0) * alpha
+    contraction = np.eye(6) - 1e-4 * (scaled[0] * task.hessian.numpy() + scaled[1] * np.eye(6))
+    neumann = sum((np.linalg.matrix_power(contraction, j) for j in range(4)), np.zeros((6, 6)))
+    jacobian = np.linalg.inv(rows @ rows.T + np.diag(2.0 * powers / scaled**2)) @ np.diag(1.0 / scaled)
+    expected = -jacobian.T @ rows @ neumann @ slope.numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    flat = -jacobian.T @ rows @ (4.0 * slope.numpy())
+    assert np.abs(flat - expected).max() > 1e-4 * np.abs(expected).max(), "the Hessian matters"
+
+
+def test_hypergradient_steps_have_the_authors_settings() -> None:
+    """Two updates by hand: the clipped gradient, its momentum, and the floor."""
+    _, workload, step_at = bowls()
+    method: Any = started("auxinash", 2, powers="hypergradient")
+    powers, velocity = np.array([0.5, 0.5]), np.zeros(2)
+    for iteration in range(27):
+        step = step_at(iteration)
+        if iteration % 25 == 0:
+            alpha = nash_bargain(step.gram, powers).alpha
+            slope = hypergradient(step, step.second_batch.gradients[0], powers, alpha)  # type: ignore[union-attr]
+            assert np.linalg.norm(slope) > 1.0
+            velocity = 0.9 * velocity + slope / np.linalg.norm(slope)
+            powers = 2.0 * powers - 0.005 * velocity
+            powers /= powers.sum()
+        checked_weights(method, step)
+        np.testing.assert_allclose(method.shares, powers, rtol=1e-12)
+        workload.end()
+    method.shares, method.velocity = np.array([0.99999, 0.00001]), np.array([0.0, 1.0])
+    checked_weights(method, step_at(50))
+    assert method.shares.min() >= 1e-4 / 2.1
+
+
+def test_hypergradients_are_refused_where_nothing_offers_them_and_have_no_settings() -> None:
+    with pytest.raises(UserError, match=r"auxinash.power_lr has no effect with auxinash.powers=hypergradient"):
+        find_method("auxinash")(powers="hypergradient", power_lr=0.01)
+    with pytest.raises(UserError, match="auxinash needs a second, independent batch"):
+        checked_weights(started("auxinash", 2, powers="hypergradient"), step_of(np.eye(2)))
+    theta = torch.ones(2, requires_grad=True)
+    objective = mobench.MultiObjective(
+        "auxinash", [theta], second_batch=lambda: [theta[0] ** 2, theta[1] ** 2], powers="hypergradient"
+    )
+    with pytest.raises(UserError, match="products with the Hessian of the training losses are offered in runs"):
+        objective.backward([theta[0] ** 2, theta[1] ** 2])

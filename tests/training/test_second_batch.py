@@ -63,6 +63,8 @@ def test_a_problem_without_a_second_batch_is_refused_when_the_run_is_planned() -
         make_plans(["plane"], "quick", {"methods": ["modo"]})
     with pytest.raises(UserError, match=r"'sdmgrad' needs a second.*fairness@2 has none"):
         make_plans(["fairness"], "quick", {"methods": ["sdmgrad"], "methods.sdmgrad.batches": "two"})
+    with pytest.raises(UserError, match=r"'auxinash' needs a second.*two-wells@1 has none"):
+        make_plans(["plane"], "quick", {"methods": ["auxinash"], "methods.auxinash.powers": "hypergradient"})
     assert "modo" not in suite_of_problem("two-wells").methods
     assert make_plan(suite_of_problem("two-digits"), {"methods": ["modo"]}).specs
 
@@ -132,20 +134,39 @@ class LooksOnce(Method):
         return np.ones(step.k)
 
 
-@pytest.mark.parametrize("name", ["two-digits", "compression"])
+class LooksAround(Method):
+    """The sum, which looks at the curvature first."""
+
+    def weights(self, step: Step) -> np.ndarray:
+        vector = step.gradients[0]
+        product = step.hessian_product(np.ones(step.k), vector)
+        assert product.shape == vector.shape and product.dtype == vector.dtype and product.any()
+        assert not step.hessian_product(np.ones(step.k), torch.zeros_like(vector)).any()
+        _ = step.gram
+        return np.ones(step.k)
+
+
+@pytest.mark.parametrize("name", ["two-digits", "compression", "helmholtz"])
 def test_looking_at_it_changes_no_number_of_the_run_and_counts_as_cost(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes = []
-    for kind in (LooksOnce, LooksTwice):
+    for kind in (LooksOnce, LooksTwice, LooksAround):
         monkeypatch.setattr(RunSpec, "build_method", lambda self, kind=kind: kind())
         outcomes.append(train([RunSpec.of(problem_of(name), kind(), TRAINING, 0)])[0])
-    assert [outcome.error for outcome in outcomes] == [None, None]
-    assert outcomes[0].metrics == outcomes[1].metrics
-    assert outcomes[1].backward_passes > outcomes[0].backward_passes
+    assert [outcome.error for outcome in outcomes] == [None, None, None]
+    assert outcomes[0].metrics == outcomes[1].metrics == outcomes[2].metrics
+    assert outcomes[0].backward_passes < outcomes[1].backward_passes < outcomes[2].backward_passes
 
 
-@pytest.mark.parametrize(("name", "settings"), [("modo", {}), ("sdmgrad", {"batches": "two"})])
+OF_TWO_BATCHES: list[tuple[str, dict[str, Any]]] = [
+    ("modo", {}),
+    ("sdmgrad", {"batches": "two"}),
+    ("auxinash", {"powers": "hypergradient"}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), OF_TWO_BATCHES)
 @pytest.mark.parametrize("problem", WITH_DATA)
 def test_methods_of_two_batches_train_on_every_problem_with_data(
     name: str, settings: dict[str, Any], problem: str

@@ -32,7 +32,7 @@ class Quiet:
     """This process's share of the machine."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or Path(tempfile.gettempdir()) / f"mobench-{os.getuid()}"
+        self._folder = folder
         self._files: dict[str, int] = {}
         self._process = 0
         self._depth = 0
@@ -89,8 +89,9 @@ class Quiet:
         if os.getpid() != self._process:  # a fork would share its parent's locks
             self._process, self._files = os.getpid(), {}
         if name not in self._files:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._files[name] = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            folder = self._folder or Path(tempfile.gettempdir()) / f"mobench-{os.getuid()}"
+            folder.mkdir(mode=0o700, exist_ok=True)
+            self._files[name] = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._files[name], kind)
 
     def _take_before(self, name: str, until: float) -> None:

@@ -2,6 +2,7 @@
 
 from mobench.leaderboard.site.documents import text_of
 from mobench.leaderboard.site.findings import DOCUMENT, read_findings
+from mobench.planning.suite import load_suite
 
 TEXT = """# What it shows
 
@@ -39,6 +40,10 @@ def test_the_shipped_findings_have_the_form():
     for one in found:
         assert one.question.endswith("?"), one.question
         assert one.answer.strip() and one.command.split()[0] in ("mobench", "make", "python"), one.question
+        suite, _, plot = one.plot.partition("/")
+        if plot:
+            listed = load_suite(*suite.split(".")).plots
+            assert plot in {entry if isinstance(entry, str) else entry["plot"] for entry in listed}, one.plot
     assert len({one.anchor for one in found}) == len(found)
 
 

@@ -106,3 +106,12 @@ def test_the_mean_ranks_in_the_findings_are_those_of_the_front_page(shipped):
 def test_what_is_kept_of_repeated_runs_is_about_bundles_that_ship():
     kept = read_verdicts(SHIPPED.parent / "verdicts.json").values()
     assert {verdict.bundle for verdict in kept} <= {path.name for path in SHIPPED.iterdir()}
+
+
+def test_the_readme_shows_what_the_demo_prints(shipped):
+    (digits,) = (found for found in shipped if (found.suite.name, found.suite.profile) == ("compression", "digits"))
+    console = Console(file=io.StringIO(), width=80)
+    print_results(console, digits)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    shown = (SHIPPED.parents[1] / "README.md").read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0]
+    assert shown in "\n".join(lines)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobench.cli.command import PLUGINS, RESULTS, SUITES, Command, names
+from mobench.cli.method_runs import check_methods
 from mobench.cli.suite_check import refuse_mistakes
 from mobench.core.settings import choice, text
 from mobench.errors import UserError, unknown
@@ -38,6 +39,7 @@ class Report(Command):
     selection: str = choice(
         "validation", ("validation", "test"), meaning="the data on which configurations are selected"
     )
+    method: list[str] = names(meaning="methods that plots show in colour beside the best five", shown="NAME[,NAME]")
     plots: list[str] = names(meaning="write all plots as files of these formats", shown="svg,png")
     plugins: list[str] = PLUGINS
 
@@ -72,10 +74,11 @@ class Report(Command):
             for results in [results for results in found if not len(results.table) or not len(results.done)]:
                 print(f"{results.suite.name}, profile {results.profile}: no run finished, so there is no report")
                 found.remove(results)
+        check_methods(self.method, (name for results in found for name in results.methods.values()))
         places = _folders(found, root, self.out)
         many = self.plots or len(found) > 1  # several processes take a second or two to start
         with beside(self.plugins) if many else nullcontext(at_once) as render:
-            made = [_files(results, root, self.plots, render) for results in found]
+            made = [_files(results, root, self, render) for results in found]
         reports = list(zip(places, made, strict=True))
         for place, content in reports:
             try:
@@ -126,7 +129,7 @@ def _folders(found: list[SuiteResults], root: Path, out: str | None) -> list[Pat
     return folders
 
 
-def _files(results: SuiteResults, root: Path, formats: list[str], render: Render) -> dict[str, bytes]:
+def _files(results: SuiteResults, root: Path, asked: Report, render: Render) -> dict[str, bytes]:
     from mobench.reporting.html import INSIDE
     from mobench.reporting.plots import draw_plots
     from mobench.reporting.report import report_files
@@ -136,5 +139,5 @@ def _files(results: SuiteResults, root: Path, formats: list[str], render: Render
         state = f"all {len(results.table)} stored runs failed" if len(results.table) else "no run is stored yet"
         hint = f"; `mobench results suite={suite.name} --failed` says why" if len(results.table) else ""
         raise UserError(f"results={root}: {suite.name}, profile {results.profile}: {state}{hint}")
-    plots = suite.plots if formats else suite.plots[:INSIDE]
-    return report_files(results, draw_plots(plots, results, render), formats)
+    plots = suite.plots if asked.plots else suite.plots[:INSIDE]
+    return report_files(results, draw_plots(plots, results, render, asked.method), asked.plots)

@@ -143,6 +143,7 @@ def test_selection_on_test_data_has_a_folder_of_its_own_and_never_reports_less(r
         (["profile=quik"], ["'quik'", "Did you mean 'quick'?"]),
         (["outt=x"], ["'outt'", "Did you mean 'out'?"]),
         (["plots=svgg"], ["'svgg'", "Did you mean 'svg'?"]),
+        (["method=pdc"], ["'pdc'", "Did you mean 'pcd'?"]),
         (["profile=quick", "out=mine.yaml"], ["out=mine.yaml cannot be written"]),
     ],
 )

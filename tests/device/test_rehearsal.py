@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ def test_cells_run_on_a_device_and_nothing_is_kept(
     told = capsys.readouterr().out
     assert "A rehearsal of 1 cells on cuda" in told and "ok     pcd" in told
     assert "1 cells in" in told and "all can be run. Nothing was kept." in told
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    locks = tmp_path / f"mobench-{os.getuid()}"  # of the machine, by which timings wait for each other
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != locks]
 
 
 def test_a_cell_that_cannot_be_run_is_named_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -242,11 +243,10 @@ class Compression(TaskProblem):
         return CompressionTask(self, streams, self._random_splits() if self._random_data else None)
 
     def _random_splits(self) -> Splits:
-        from .data.made_up import made_up_images
+        from .data.images import random_splits
 
-        count = RANDOM_BATCHES * self.batch_size
-        splits = made_up_images(self.dataset, CLASSES[self.dataset], count, holdout=self.holdout)
-        return splits.to(resources().torch_device)
+        splits = random_splits(input_shape(self.network), RANDOM_BATCHES * self.batch_size, CLASSES[self.dataset])
+        return (splits if self.holdout else replace(splits, val=None)).to(resources().torch_device)
 
     def stack(self, tasks: Sequence[Task], parameters: StackedParameters) -> TaskStack:
         from .stack import CompressionStack

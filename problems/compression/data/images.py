@@ -76,3 +76,12 @@ class Splits:
         """Return the same data on `device`."""
         val = None if self.val is None else self.val.to(device)
         return Splits(self.train.to(device), val, self.test.to(device), self.classes, self.augment)
+
+
+def random_splits(shape: tuple[int, int, int], count: int, classes: int) -> Splits:
+    """Return noise that looks like a data set of coloured images; its three parts are the same."""
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(256, (count, *shape), dtype=torch.uint8, generator=generator)
+    labels = torch.randint(classes, (count,), generator=generator)
+    images = Images(pixels, labels, (127.5,) * shape[0], (74.0,) * shape[0])
+    return Splits(images, images, images, classes, augment=True)

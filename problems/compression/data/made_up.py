@@ -1,4 +1,4 @@
-"""Images without a meaning, for rehearsals and timings: noise in the shapes of a data set, and labels in turn."""
+"""Images without a meaning, for a rehearsal: noise in the shapes of a data set, and labels in turn."""
 
 from __future__ import annotations
 

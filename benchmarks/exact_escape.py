@@ -39,7 +39,7 @@ STEPS = 2000
 
 @dataclass(frozen=True)
 class Setting:
-    """How PCD's direction becomes a step. Rates and τ are texts, so that they are exact decimals."""
+    """The rule that makes a step of PCD's direction. Rates and τ are texts, so that they are exact decimals."""
 
     tau: str = "0.3"
     rate: str = "0.05"

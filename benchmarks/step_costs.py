@@ -23,7 +23,7 @@ WIDTH, ROWS, TURNS, STEPS = 512, 64, 15, 4
 
 
 def stepper(name: str, k: int) -> Callable[[], None]:
-    """Return what takes one step of a method, written as `sdmgrad:batches=two`."""
+    """Return a function that takes one step of a method, written as `sdmgrad:batches=two`."""
     method, _, rest = name.partition(":")
     settings = dict(part.split("=", 1) for part in rest.split(",") if part)
     declared: dict[str, Setting] = methods()[method].settings

@@ -105,7 +105,7 @@ class Bloop(Method):
 
 
 def _without(vector: torch.Tensor, basis: list[torch.Tensor]) -> torch.Tensor:
-    """Return what is left of a vector beside orthonormal ones."""
+    """Return the part of a vector that is orthogonal to orthonormal ones."""
     for unit in basis:
         vector = vector - (unit @ vector) * unit
     return vector

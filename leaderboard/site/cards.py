@@ -72,7 +72,7 @@ class Card:
     bibtex: str = ""
     """The entry of the reference."""
     verified: str = ""
-    """What a method's form was checked against."""
+    """The check of a method's form."""
     findings: tuple[Finding, ...] = ()
     """What the battery found of a method at its default settings."""
     refusal: str = ""
@@ -111,7 +111,7 @@ def method_card(name: str, battery: Battery | None = None) -> Card:
 
 
 def verified_of(name: str) -> str:
-    """Return what a method's form was checked against, empty for one that is not known here."""
+    """Return the check of a method's form, empty for a method that is not known here."""
     return known.verified or UNVERIFIED if (known := methods().get(name)) else ""
 
 

@@ -74,7 +74,7 @@ class Number:
     configuration: str | None = None
     """The id of the configuration it belongs to, None where it belongs to the whole sweep."""
     missing: int = 0
-    """How many of the instance's seeds are lacking."""
+    """Number of the instance's seeds that are missing."""
     published: float | None = None
     source: str = ""
     note: str = ""

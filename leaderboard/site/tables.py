@@ -234,7 +234,7 @@ def _notes(numbers: SuiteNumbers, positions: Sequence[int]) -> list[str]:
 
 
 def _sort_value(value: Value, column: Column) -> str | None:
-    """Return what a cell sorts by: nothing where a number is missing, None where it is a text."""
+    """Return the sort key of a cell: nothing where a number is missing, None where it is a text."""
     if isinstance(value, (str, bool, Range)):
         return None
     found = number_of(value)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PAGE = "atlas.md"
 PATIENCE_SECONDS = 600.0
-"""How long each kind of gradients may take where code that does not ship with mobench runs."""
+"""Time limit for each kind of gradients where code that does not ship with mobench runs."""
 
 
 class CompareMethods(Command):

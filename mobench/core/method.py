@@ -119,7 +119,7 @@ class Step:
         self.total_steps = total_steps
         """How many steps the run will have in all, None where it is not known."""
         self.steps_per_epoch = steps_per_epoch
-        """How many steps make an epoch, None where it is not known."""
+        """Steps of an epoch, None where unknown."""
         self.notes: dict[str, Any] = {}
         """Diagnostics the method left with `note`."""
         self.gradient_seconds = 0.0

@@ -63,14 +63,15 @@ def measured_speed(device: str) -> Speed:
     symmetric = square @ square.T
     passes = 3 * 2 * batch * channels * channels * 9 * side * side
     return Speed(
-        convolution=passes / _fastest(lambda: layer(images).sum().backward(), device),
-        product=2 * SIDE**3 / _fastest(lambda: square @ square, device),
-        eigen=_fastest(lambda: torch.linalg.eigh(symmetric), device),
+        convolution=passes / fastest(lambda: layer(images).sum().backward(), device),
+        product=2 * SIDE**3 / fastest(lambda: square @ square, device),
+        eigen=fastest(lambda: torch.linalg.eigh(symmetric), device),
         measured=True,
     )
 
 
-def _fastest(work: Callable[[], object], device: str) -> float:
+def fastest(work: Callable[[], object], device: str) -> float:
+    """Return the seconds of the fastest of a few calls, after one that is not timed."""
     import torch
 
     def finished() -> float:

@@ -61,7 +61,7 @@ def states_its_cost(specs: Sequence[RunSpec]) -> bool:
 
 @dataclass(frozen=True)
 class TimedSteps:
-    """What the steps of a group took."""
+    """Timed steps of a group."""
 
     seconds: float
     """Of one step of all its runs."""

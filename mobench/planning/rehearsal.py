@@ -25,7 +25,7 @@ def rehearsed(plan: Plan) -> Plan:
 
 
 def _form(kind: type[Configurable], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what makes another method of a method: the settings that are no numbers."""
+    """Return the settings that are no numbers, which make another method of a method."""
     numbers = ("real", "reals", "integer")
     return {name: value for name, value in settings.items() if name in kind.settings
             and kind.settings[name].kind not in numbers}  # fmt: skip

@@ -29,7 +29,7 @@ BEGIN, END = '[atlas]: # "written by mobench atlas from here"', '[atlas-end]: # 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a method is on one kind of gradients."""
+    """The entry of a method on one kind of gradients."""
 
     run: str = ""
     """The letter of its direction over whole runs."""
@@ -109,7 +109,7 @@ def grid(atlas: Atlas) -> dict[str, dict[Condition, Mark]]:
 
 
 def _lines(column: Column) -> list[list[str]]:
-    """Return what gets one letter: classes of one direction, and what points the other way now and then."""
+    """Return the classes that get one letter: one direction, sometimes the opposite one."""
     lines = [[label for same in updates for label in same] for updates in column.classes]
     for one in column.opposite:
         line = next((line for line in lines if one.one in line), None)

@@ -28,7 +28,7 @@ REFERENCES = (
 
 
 def sentences(table: Table) -> list[str]:
-    """Return what a reader must know beside the numbers, each sentence once."""
+    """Return the notes of a table as sentences, each once."""
     meanings = [f"{column.label}: {column.note.rstrip('.')}." for column in table.columns if column.note]
     return list(dict.fromkeys([*meanings, *map(sentence, table.notes)]))
 

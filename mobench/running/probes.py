@@ -24,6 +24,7 @@ from mobench.core.plain_text import plain
 from mobench.core.problem import Problem
 from mobench.core.resources import resources
 from mobench.core.spec import RunSpec
+from mobench.core.speed import fastest
 from mobench.core.threads import one_thread
 from mobench.errors import MissingDataError, UserError
 from mobench.planning.estimate import time_steps
@@ -44,7 +45,6 @@ EIGEN_ERROR = 1e-10
 """How far eigenvalues may be off, and the product of the factors, as a part of the largest eigenvalue."""
 CONVOLUTION_ERROR = {"float32": 5e-3, "bf16": 5e-2}
 """How far a convolution and its gradients may be off, as a part of their lengths: by TF32 and bf16 some roundings."""
-REPEATS = 3
 SAVED_AT, RESUMED_STEPS = 3, 5
 CONTEXT_BYTES = 600 * 2**20
 """What a process holds of a GPU beside torch's own memory: assumed, since no device says so for one process."""
@@ -211,7 +211,7 @@ def _kernel(probe: Probe) -> Answer:
     if total != expected:
         raise ProbeError(f"the sum of the squares below {count} is {total:g} there, not {expected:g}", HELPS["kernel"])
     launches = 200
-    seconds = _fastest(lambda: [numbers.mul_(1.0) for _ in range(launches)]) / launches
+    seconds = fastest(lambda: [numbers.mul_(1.0) for _ in range(launches)], _device()) / launches
     return Answer(f"right, {1e6 * seconds:.1f} µs a launch", {"seconds_per_launch": seconds})
 
 
@@ -241,7 +241,7 @@ def _convolution(probe: Probe) -> Answer:
             f"{CONVOLUTION_ERROR[probe.precision]:g}",
             HELPS["convolution"],
         )
-    seconds = _fastest(lambda: passes(there, bf16))
+    seconds = fastest(lambda: passes(there, bf16), _device())
     emulated = bf16 and _on_gpu() and torch.cuda.get_device_capability(device) < (8, 0)
     says = f"{1e3 * seconds:.2g} ms forward and backward, off by {error:.0e}"
     slow = "; this device emulates bf16, float32 is faster" if emulated else ""
@@ -266,7 +266,7 @@ def _eigen_decomposition(probe: Probe) -> Answer:
             f"product with the vectors by {rest:.1e}",
             HELPS["eigh"],
         )
-    seconds = _fastest(lambda: torch.linalg.eigh(there))
+    seconds = fastest(lambda: torch.linalg.eigh(there), _device())
     says = f"{1e3 * seconds:.0f} ms for {SIDE} rows of rank {RANK}, right to {max(off, rest):.0e}"
     return Answer(says, {"seconds": seconds, "lapack_values_seconds": lapack, "error": max(off, rest)})
 
@@ -378,21 +378,6 @@ def label_of_problem(problem: Problem) -> str:
         if setting.kind == "choice" and getattr(problem, name) != setting.default
     ]
     return " ".join([problem.label(), *words])
-
-
-def _fastest(work: Callable[[], object]) -> float:
-    def finished() -> float:
-        if _on_gpu():
-            torch.cuda.synchronize(_device())
-        return time.perf_counter()
-
-    work()
-    found = []
-    for _ in range(REPEATS):
-        started = finished()
-        work()
-        found.append(finished() - started)
-    return min(found)
 
 
 def _ms(seconds: float) -> str:

@@ -30,7 +30,7 @@ class Estimate:
     score: float = math.nan
     """The mean over seeds of the metric that chose it."""
     missing: int = 0
-    """How many of the instance's seeds are lacking."""
+    """Number of the instance's seeds that are missing."""
     tried: int = 0
     """How many configurations were chosen from."""
     runs: int = 0

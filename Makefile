@@ -55,7 +55,7 @@ test: $(VENV)/tested              ## install with everything the tests need, and
 # What takes long: real clusters, kills, browsers and trained networks.
 SLOW := tests/faults tests/slurm tests/leaderboard tests/running tests/problems/compression
 quick-test: export PYTHONDONTWRITEBYTECODE =
-quick-test: $(VENV)/tested        ## the tests of a daily loop, about two minutes: all but $(SLOW)
+quick-test: $(VENV)/tested        ## the tests of a daily loop, a few minutes: all but $(SLOW)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests $(addprefix --ignore=,$(SLOW))
 
 coverage: $(VENV)/tested          ## all tests once more, with the lines that none of them reaches
